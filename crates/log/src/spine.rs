@@ -101,9 +101,9 @@ struct OpeningRoot {
 
 /// What comes next on the spine.
 enum Step {
-    Frame(Frame),
+    Frame(Box<Frame>),
     /// An opening root; the end after it.
-    Opening(SpineEnd),
+    Opening(Box<SpineEnd>),
 }
 
 impl Step {
@@ -121,7 +121,7 @@ pub(crate) struct Walker {
     pages: Arc<Pages>,
     pub(crate) end: SpineEnd,
     /// The opening root in the next extent, once it was looked for.
-    reopened: Option<Option<OpeningRoot>>,
+    reopened: Option<Option<Box<OpeningRoot>>>,
     /// What the medium answered instead of a page, if it ever did: some media answer so for ever where a write was
     /// torn. Whether something that was acknowledged stood there is for the counter to say.
     pub(crate) unreadable: Cell<Option<flash::Error>>,
@@ -171,7 +171,7 @@ impl Follower {
     #[inline(never)]
     pub(crate) fn follow(mut self) -> Result<Followed, Error> {
         // The newest frame found waits here until it is known whether another follows: then its flush covered its pages.
-        let mut newest: Option<Frame> = None;
+        let mut newest: Option<Box<Frame>> = None;
         let mut is_at_end = true;
         while let Some(step) = self.walker.step()? {
             is_at_end = false;
@@ -183,7 +183,7 @@ impl Follower {
             }
             match step {
                 Step::Frame(frame) => newest = Some(frame),
-                Step::Opening(end) => self.enter(end)?,
+                Step::Opening(end) => self.enter(*end)?,
             }
         }
         if let Some(frame) = newest {
@@ -210,6 +210,7 @@ impl Follower {
     }
 
     /// Goes on in the opening root's extent and epoch.
+    #[inline(never)]
     fn enter(&mut self, end: SpineEnd) -> Result<(), Error> {
         self.before_opening = Some(Box::new((self.state.clone(), self.end.clone())));
         self.state.take_spine_extent(end.next)?;
@@ -219,6 +220,7 @@ impl Follower {
         Ok(())
     }
 
+    #[inline(never)]
     fn apply(&mut self, frame: &Frame) -> Result<(), Error> {
         for extent in &frame.extents {
             self.state.take_spine_extent(*extent)?;
@@ -284,12 +286,13 @@ impl Walker {
     }
 
     /// The next whole frame or opening root, or none where the spine ends.
+    #[inline(never)]
     fn step(&mut self) -> Result<Option<Step>, Error> {
         let reopened = match self.reopened.take() {
             Some(reopened) => reopened,
             None => self.opening_root(&self.end)?,
         };
-        if let Some(OpeningRoot { head, epoch, tag }) = &reopened
+        if let Some(OpeningRoot { head, epoch, tag }) = reopened.as_deref()
             && head.previous == self.end.tag
         {
             let in_order = (self.end.version..=NUMBER_MAX).contains(&head.version);
@@ -297,7 +300,7 @@ impl Walker {
                 return Err(Error::corrupt("opening root"));
             }
             self.end = self.end.after(head, self.end.next, 1, *epoch, *tag);
-            return Ok(Some(Step::Opening(self.end.clone())));
+            return Ok(Some(Step::Opening(Box::new(self.end.clone()))));
         }
         let frame = self.frame(&self.end)?;
         let stays = frame.as_ref().is_some_and(|frame| frame.end.next == self.end.next);
@@ -328,7 +331,8 @@ impl Walker {
     }
 
     /// Reads page 0 of the next extent as an opening root.
-    fn opening_root(&self, end: &SpineEnd) -> Result<Option<OpeningRoot>, Error> {
+    #[inline(never)]
+    fn opening_root(&self, end: &SpineEnd) -> Result<Option<Box<OpeningRoot>>, Error> {
         let layout = &self.pages.layout;
         let next = end.next;
         if next.number >= layout.extents_max {
@@ -348,11 +352,12 @@ impl Walker {
         if !head.opening || !head.last || head.index != 0 {
             return Err(Error::corrupt("opening root"));
         }
-        Ok(Some(OpeningRoot { head, epoch: Epoch { number: head.version, salt }, tag }))
+        Ok(Some(Box::new(OpeningRoot { head, epoch: Epoch { number: head.version, salt }, tag })))
     }
 
     /// Reads the frame that follows `before`, if all of it is there.
-    fn frame(&self, before: &SpineEnd) -> Result<Option<Frame>, Error> {
+    #[inline(never)]
+    fn frame(&self, before: &SpineEnd) -> Result<Option<Box<Frame>>, Error> {
         let mut end = before.clone();
         let (mut elements, mut extents) = (Vec::new(), Vec::new());
         let mut bytes = vec![0; self.pages.layout.page_bytes as usize];
@@ -382,7 +387,7 @@ impl Walker {
             }
             end = end.after(&head, extent, end.position + 1, end.epoch, tag);
             if head.last {
-                return Ok(Some(Frame { end, elements, extents }));
+                return Ok(Some(Box::new(Frame { end, elements, extents })));
             }
         }
         Ok(None)
