@@ -13,6 +13,7 @@
 //!
 //! All other records are folded in under their own names.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -24,7 +25,8 @@ use crate::layout::Layout;
 use crate::maps::{Map, Set};
 use crate::pool_checkpoint;
 use crate::pool_state::ChangedPools;
-use crate::root::{Container, RecordKey, Root, Run, record_key};
+use crate::record_key::{RecordKey, record_key};
+use crate::root::{Container, Root, Run};
 use crate::space::{Extent, Space};
 use crate::spine::SpineEnd;
 use crate::state::State;
@@ -58,9 +60,7 @@ impl Changed {
 }
 
 pub(crate) fn numbered(kind: &[u8], number: &[u8]) -> RecordKey {
-    let mut key = record_key(LOG, kind);
-    key.extend_from_slice(number);
-    key
+    RecordKey::of(&[&[LOG], kind, number])
 }
 
 /// The name of a container's record.
@@ -130,7 +130,7 @@ fn decode_container(bytes: &[u8], layout: &Layout) -> Result<Container, Error> {
         }
         container.add_pages(run);
     }
-    container.tail = cursor.sized()?.to_vec();
+    container.tail = cursor.sized()?.into();
     if !cursor.is_empty() {
         container.sealing = Sealing::of_code(cursor.u8()?)?;
     }
@@ -185,7 +185,7 @@ impl Parts {
     /// Takes in a record.
     pub(crate) fn take(&mut self, key: &[u8], value: &[u8], layout: &Layout) -> Result<(), Error> {
         let Some((&LOG, name)) = key.split_first() else {
-            self.records.insert(key.to_vec(), value.into());
+            self.records.insert(RecordKey::of(&[key]), value.into());
             return Ok(());
         };
         if let Some(number) = name.strip_prefix(GROUP) {
@@ -194,7 +194,7 @@ impl Parts {
             let container = decode_container(value, layout)?;
             self.containers.insert(ContainerId(number_of(number)?), Arc::new(container));
         } else {
-            self.own.insert(key.to_vec(), value.into());
+            self.own.insert(RecordKey::of(&[key]), value.into());
         }
         Ok(())
     }
@@ -202,7 +202,7 @@ impl Parts {
 
 /// The state that a checkpoint's records tell of, and where its spine begins.
 #[inline(never)]
-pub(crate) fn decode(parts: Parts, layout: &Layout) -> Result<(State, SpineEnd), Error> {
+pub(crate) fn decode(parts: Parts, layout: &Layout) -> Result<(Box<State>, SpineEnd), Error> {
     let records = &parts.own;
     let bytes = records.get(&record_key(LOG, ROOT)).ok_or_else(|| Error::corrupt("root of a checkpoint"))?;
     let (mut root, end, next_allocation) = decode_root(bytes)?;
@@ -216,7 +216,7 @@ pub(crate) fn decode(parts: Parts, layout: &Layout) -> Result<(State, SpineEnd),
     pool_checkpoint::decode(records, layout, &mut root)?;
     parts.containers.into_iter().try_for_each(|(id, container)| root.add_container(id, container))?;
     root.records = parts.records.into_iter().collect();
-    let state = State { root, space, changed: Changed::default() };
+    let state = Box::new(State { root, space, changed: Changed::default() });
     state.validate(&end, layout)?;
     Ok((state, end))
 }
@@ -228,7 +228,7 @@ pub(crate) fn of_kind<'a>(
     let prefix = record_key(LOG, kind);
     records
         .range(prefix.clone()..)
-        .map_while(move |(key, value)| key.strip_prefix(prefix.as_slice()).map(|number| (number, value)))
+        .map_while(move |(key, value)| key.strip_prefix(&*prefix).map(|number| (number, value)))
 }
 
 pub(crate) fn number_of(bytes: &[u8]) -> Result<u64, Error> {

@@ -18,7 +18,8 @@ use counterfoil_vault::Epoch;
 use crate::bytes::{Cursor, Put};
 use crate::frame::{Element, next_element};
 use crate::pool_element::PoolElement;
-use crate::root::{Root, record_key};
+use crate::record_key::record_key;
+use crate::root::Root;
 use crate::space::{Extent, Owner, Space};
 use crate::spine::{SpineEnd, Walker};
 use crate::view::space::{LOG, SETTING};
@@ -259,7 +260,7 @@ fn followers_of(root: &Root) -> impl Iterator<Item = (Vec<u8>, Position)> + '_ {
     let prefix = record_key(SETTING, FOLLOWERS);
     let found = root.records.range_from(&prefix);
     found
-        .map_while(move |(key, value)| Some((key.strip_prefix(prefix.as_slice())?.to_vec(), value)))
+        .map_while(move |(key, value)| Some((key.strip_prefix(&*prefix)?.to_vec(), value)))
         .filter_map(|(name, value)| Position::decode(value).ok().map(|position| (name, position)))
 }
 

@@ -144,6 +144,11 @@ pub(crate) enum Element<'a> {
     Pool(PoolElement),
 }
 
+/// Takes one element of a frame.
+pub(crate) type Each<'e> = dyn FnMut(Element<'_>) -> Result<(), Error> + 'e;
+/// Tells the elements of a frame one after another, the same each time: no two of them need to be in memory together.
+pub(crate) type Told<'t> = dyn Fn(&mut Each<'_>) -> Result<(), Error> + 't;
+
 impl Element<'_> {
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         match self {

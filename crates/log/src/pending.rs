@@ -1,15 +1,14 @@
 //! A commit in the making: a copy of the root that changes, and what it takes to write the difference down.
 
-use alloc::vec::Vec;
-
 use counterfoil_vault::Tag;
 
-use crate::frame::Element;
+use crate::frame::{Each, Element};
 use crate::layout::Layout;
 use crate::maps::{Map, Set};
 use crate::pending_pools::PendingPools;
 use crate::pool::{NamelessPage, Pool, PoolId, PoolOptions};
-use crate::root::{Container, RecordKey, Root};
+use crate::record_key::RecordKey;
+use crate::root::{Container, Root};
 use crate::space::Extent;
 use crate::space::Owner;
 use crate::{ContainerId, Error, GroupId, Sealing};
@@ -21,9 +20,6 @@ struct Before {
     tail_bytes: usize,
     created: bool,
 }
-
-/// About what an element takes beside the bytes that it carries.
-const ELEMENT_BYTES: usize = 32;
 
 /// An extent that a commit was granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,75 +198,59 @@ impl Pending {
 
     /// The commit as the elements of a frame. `granted` are the extents it grants, `shrunk` the slots of pools whose
     /// extents it gives back.
-    pub(crate) fn encode(
+    pub(crate) fn tell(
         &self,
         granted: &[Granted],
         shrunk: &[(PoolId, u32)],
         layout: &Layout,
-    ) -> Result<Vec<u8>, Error> {
-        let mut out = Vec::with_capacity(self.bytes_about(granted.len()));
+        each: &mut Each<'_>,
+    ) -> Result<(), Error> {
         // Groups that this commit drops may have been granted extents by it: they are granted first, then dropped.
-        self.groups_created.iter().for_each(|id| Element::GroupCreated(*id).encode(&mut out));
+        self.groups_created.iter().try_for_each(|id| each(Element::GroupCreated(*id)))?;
         let told = || granted.iter().filter(|granted| self.tells_of(granted.owner));
         for granted in told().filter(|granted| matches!(granted.owner, Owner::Group(_))) {
-            Element::ExtentGranted { extent: granted.extent, owner: granted.owner }.encode(&mut out);
+            each(Element::ExtentGranted { extent: granted.extent, owner: granted.owner })?;
         }
         for (id, before) in &self.touched {
-            self.encode_container(*id, before, layout, &mut out)?;
+            self.tell_container(*id, before, layout, each)?;
         }
-        self.groups_dropped.iter().for_each(|id| Element::GroupDropped(*id).encode(&mut out));
+        self.groups_dropped.iter().try_for_each(|id| each(Element::GroupDropped(*id)))?;
         for key in &self.records {
-            match self.root.records.get(key) {
-                Some(value) => Element::RecordPut { key, value }.encode(&mut out),
-                None => Element::RecordDeleted { key }.encode(&mut out),
-            }
+            each(match self.root.records.get(key) {
+                Some(value) => Element::RecordPut { key, value },
+                None => Element::RecordDeleted { key },
+            })?;
         }
-        self.pools.encode(told(), shrunk, &mut out);
+        self.pools.tell(told(), shrunk, each)?;
         for ((id, page), tag) in &self.unflushed {
             if self.root.container(*id).is_ok_and(|container| *page < container.pages()) {
-                Element::Unflushed { id: *id, page: *page, tag: *tag }.encode(&mut out);
+                each(Element::Unflushed { id: *id, page: *page, tag: *tag })?;
             }
         }
-        Ok(out)
+        Ok(())
     }
 
-    /// About how many bytes the elements have: a vector that grows is in memory twice.
-    fn bytes_about(&self, granted: usize) -> usize {
-        let values =
-            self.records.iter().map(|key| key.len() + self.root.records.get(key).map_or(0, |value| value.len()));
-        let tails = self.touched.iter().filter_map(|(id, before)| {
-            let container = self.root.containers.get(id)?;
-            let is_replaced = container.pages() > before.pages;
-            Some(container.tail.len().saturating_sub(if is_replaced { 0 } else { before.tail_bytes }))
-        });
-        let groups = self.groups_created.len() + self.groups_dropped.len();
-        let count = self.records.len() + 2 * self.touched.len() + groups + granted + self.unflushed_count();
-        values.chain(tails).sum::<usize>() + count * ELEMENT_BYTES
-    }
-
-    fn encode_container(
+    fn tell_container(
         &self,
         id: ContainerId,
         before: &Before,
         layout: &Layout,
-        out: &mut Vec<u8>,
+        each: &mut Each<'_>,
     ) -> Result<(), Error> {
         let container = self.root.container(id)?;
         if before.created {
-            Element::ContainerCreated { id, group: container.group, sealing: container.sealing }.encode(out);
+            each(Element::ContainerCreated { id, group: container.group, sealing: container.sealing })?;
         }
         for run in container.runs.ending_behind(before.pages) {
             let old = before.pages.saturating_sub(run.first) as u32;
-            let element =
-                Element::Pages { id, extent: run.extent, position: run.position + old, pages: run.pages - old };
-            element.encode(out);
+            each(Element::Pages { id, extent: run.extent, position: run.position + old, pages: run.pages - old })?;
         }
         if container.pages() > before.pages {
             let offset = container.bytes_in_pages(layout);
-            Element::TailReplaced { id, offset, bytes: &container.tail }.encode(out);
+            each(Element::TailReplaced { id, offset, bytes: &container.tail })?;
         } else if container.tail.len() > before.tail_bytes {
             let offset = container.bytes_in_pages(layout) + before.tail_bytes as u64;
-            Element::TailAppended { id, offset, bytes: &container.tail[before.tail_bytes..] }.encode(out);
+            each(Element::TailAppended { id, offset, bytes: &container.tail[before.tail_bytes..] })?;
         }
         Ok(())
     }

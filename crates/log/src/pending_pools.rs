@@ -4,7 +4,8 @@ use alloc::vec::Vec;
 
 use counterfoil_vault::Tag;
 
-use crate::frame::Element;
+use crate::Error;
+use crate::frame::{Each, Element};
 use crate::maps::{Map, Set};
 use crate::pending::Granted;
 use crate::pool::{NamelessPage, PoolId};
@@ -32,8 +33,8 @@ impl ChangedPages {
         self.freed.iter().map(|page| page.page).chain(self.untold.iter().copied())
     }
 
-    fn encode(&self, id: PoolId, out: &mut Vec<u8>) {
-        let mut put = |page: NamelessPage, pages| Element::Pool(PoolElement::Written { id, page, pages }).encode(out);
+    fn tell(&self, id: PoolId, each: &mut Each<'_>) -> Result<(), Error> {
+        let mut put = |page: NamelessPage, pages| each(Element::Pool(PoolElement::Written { id, page, pages }));
         let mut run: Option<(NamelessPage, u32)> = None;
         for (write, page) in &self.written {
             let (page, write) = (*page, *write);
@@ -41,17 +42,15 @@ impl ChangedPages {
                 Some((first, pages)) if continues(*first, *pages, page, write) => *pages += 1,
                 _ => {
                     if let Some((first, pages)) = run.replace((NamelessPage { page, write }, 1)) {
-                        put(first, pages);
+                        put(first, pages)?;
                     }
                 }
             }
         }
         if let Some((first, pages)) = run {
-            put(first, pages);
+            put(first, pages)?;
         }
-        for page in &self.freed {
-            Element::Pool(PoolElement::Freed { id, page: *page }).encode(out);
-        }
+        self.freed.iter().try_for_each(|page| each(Element::Pool(PoolElement::Freed { id, page: *page })))
     }
 }
 
@@ -132,29 +131,30 @@ impl PendingPools {
 
     /// The changes as elements of a frame: `granted` are the extents that it tells of, `shrunk` the slots whose extents
     /// it gives back.
-    pub(crate) fn encode<'a>(
+    pub(crate) fn tell<'a>(
         &self,
         granted: impl Iterator<Item = &'a Granted>,
         shrunk: &[(PoolId, u32)],
-        out: &mut Vec<u8>,
-    ) {
+        each: &mut Each<'_>,
+    ) -> Result<(), Error> {
         for (id, free_percent) in &self.created {
-            Element::Pool(PoolElement::Created { id: *id, free_percent: *free_percent }).encode(out);
+            each(Element::Pool(PoolElement::Created { id: *id, free_percent: *free_percent }))?;
         }
         for Granted { extent, owner, slot, first_write } in granted {
             if let Owner::Pool(id) = *owner {
                 let (slot, extent, first_write) = (*slot, *extent, *first_write);
-                Element::Pool(PoolElement::Grown { id, slot, extent, first_write }).encode(out);
+                each(Element::Pool(PoolElement::Grown { id, slot, extent, first_write }))?;
             }
         }
-        self.pages.iter().for_each(|(id, pages)| pages.encode(*id, out));
+        self.pages.iter().try_for_each(|(id, pages)| pages.tell(*id, each))?;
         for (id, slot) in shrunk {
-            Element::Pool(PoolElement::Shrunk { id: *id, slot: *slot }).encode(out);
+            each(Element::Pool(PoolElement::Shrunk { id: *id, slot: *slot }))?;
         }
-        self.dropped.iter().for_each(|id| Element::Pool(PoolElement::Dropped(*id)).encode(out));
+        self.dropped.iter().try_for_each(|id| each(Element::Pool(PoolElement::Dropped(*id))))?;
         for ((id, write), (page, tag)) in &self.unflushed {
             let page = NamelessPage { page: *page, write: *write };
-            Element::Pool(PoolElement::Unflushed { id: *id, page, tag: *tag }).encode(out);
+            each(Element::Pool(PoolElement::Unflushed { id: *id, page, tag: *tag }))?;
         }
+        Ok(())
     }
 }

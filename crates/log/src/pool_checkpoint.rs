@@ -20,7 +20,8 @@ use crate::layout::Layout;
 use crate::maps::Map;
 use crate::pool::{CHUNK_SLOTS, Chunk, Opening, Pool, PoolId, PoolOptions, Slot};
 use crate::pool_state::ChangedPools;
-use crate::root::{RecordKey, Root};
+use crate::record_key::RecordKey;
+use crate::root::Root;
 use crate::space::Extent;
 use crate::store::Each;
 

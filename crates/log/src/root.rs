@@ -9,16 +9,17 @@
 //! 3. every container belongs to a group that is there, every run and every opening of a pool to an epoch that is there.
 
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 
 use counterfoil_vault::Epoch;
 
 use crate::layout::Layout;
 use crate::maps::{Map, Set};
 use crate::pool::Pool;
+use crate::record_key::RecordKey;
 use crate::runs::Runs;
 use crate::shared::SharedMap;
 use crate::space::{Extent, FIRST_POOL_CODE};
+use crate::tail::Tail;
 use crate::{ContainerId, Error, GroupId, PoolId, Sealing};
 
 /// Pages of a container that lie side by side in one extent and were sealed in one epoch.
@@ -55,21 +56,18 @@ impl Run {
     }
 }
 
-/// Bytes for which a tail has room to spare where memory is little.
-const TAIL_SPARE_BYTES: usize = 32;
-
 /// An append-only stream of bytes: full pages on the medium, and the bytes that do not fill one yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Container {
     pub(crate) group: GroupId,
     pub(crate) sealing: Sealing,
     pub(crate) runs: Runs,
-    pub(crate) tail: Vec<u8>,
+    pub(crate) tail: Tail,
 }
 
 impl Container {
     pub(crate) fn new(group: GroupId, sealing: Sealing) -> Self {
-        Container { group, sealing, runs: Runs::default(), tail: Vec::new() }
+        Container { group, sealing, runs: Runs::default(), tail: Tail::default() }
     }
 
     /// Bytes that a page of it holds.
@@ -99,11 +97,7 @@ impl Container {
 
     /// Adds bytes that do not fill a page.
     pub(crate) fn add_to_tail(&mut self, bytes: &[u8]) {
-        // A vector that doubles has room to spare in every container.
-        if cfg!(feature = "small") && self.tail.capacity() - self.tail.len() < bytes.len() {
-            self.tail.reserve_exact(bytes.len() + TAIL_SPARE_BYTES);
-        }
-        self.tail.extend_from_slice(bytes);
+        self.tail.add(bytes);
     }
 
     /// The run that holds page `page`, and the page's place in it.
@@ -111,16 +105,6 @@ impl Container {
         let run = self.runs.holding(page)?;
         Some((run, (page - run.first) as u32))
     }
-}
-
-/// Name of a record: its space, then its name.
-pub(crate) type RecordKey = Vec<u8>;
-
-pub(crate) fn record_key(space: u8, name: &[u8]) -> RecordKey {
-    let mut key = Vec::with_capacity(1 + name.len());
-    key.push(space);
-    key.extend_from_slice(name);
-    key
 }
 
 /// Everything that one commit can see.

@@ -5,7 +5,8 @@ use alloc::vec::Vec;
 
 use crate::layout::Layout;
 use crate::pages::Pages;
-use crate::root::{Root, record_key};
+use crate::record_key::record_key;
+use crate::root::Root;
 use crate::{CommitNumber, ContainerId, Error, NamelessPage, Piece, PoolId, View};
 
 /// An immutable view of one commit. Cloning it is cheap; while a clone is alive, the writer that handed it out

@@ -7,6 +7,7 @@ use crate::checkpoint::Changed;
 use crate::frame::Element;
 use crate::layout::Layout;
 use crate::order::Order as _;
+use crate::record_key::RecordKey;
 use crate::root::{Container, Root, Run};
 use crate::space::{Extent, Owner, Space};
 use crate::spine::SpineEnd;
@@ -55,7 +56,7 @@ impl State {
     fn note(&mut self, element: &Element<'_>) {
         match element {
             Element::RecordPut { key, .. } | Element::RecordDeleted { key } => {
-                self.changed.records.insert(key.to_vec());
+                self.changed.records.insert(RecordKey::of(&[key]));
             }
             Element::GroupCreated(id) => {
                 self.changed.groups.insert(*id);
@@ -84,7 +85,7 @@ impl State {
                 if !is_record(key) || value.len() > RECORD_VALUE_BYTES_MAX {
                     return Err(Error::corrupt("record in a commit frame"));
                 }
-                self.root.records.insert(key.to_vec(), (*value).into());
+                self.root.records.insert(RecordKey::of(&[key]), (*value).into());
             }
             Element::RecordDeleted { key } => {
                 self.root.records.remove(*key);
@@ -107,7 +108,7 @@ impl State {
                 if *offset != container.bytes(&context.layout) || container.tail.len() + bytes.len() >= payload {
                     return Err(Error::corrupt("tail of a container"));
                 }
-                container.tail.extend_from_slice(bytes);
+                container.tail.add(bytes);
             }
             Element::TailReplaced { id, offset, bytes } => {
                 let container = self.root.container_mut(*id)?;
@@ -115,7 +116,7 @@ impl State {
                 if *offset != in_pages || bytes.len() >= container.payload(&context.layout) {
                     return Err(Error::corrupt("tail of a container"));
                 }
-                container.tail = bytes.to_vec();
+                container.tail = (*bytes).into();
             }
             Element::ExtentGranted { extent, owner } => {
                 let Owner::Group(group) = owner else { return Err(Error::corrupt("owner of an extent")) };
@@ -358,7 +359,7 @@ mod tests {
     }
 
     /// What records of a checkpoint tell of.
-    fn decode(records: &Map<Vec<u8>, Arc<[u8]>>) -> Result<(State, SpineEnd), Error> {
+    fn decode(records: &Map<Vec<u8>, Arc<[u8]>>) -> Result<(alloc::boxed::Box<State>, SpineEnd), Error> {
         let mut parts = Parts::default();
         records.iter().try_for_each(|(key, value)| parts.take(key, value, &LAYOUT))?;
         checkpoint::decode(parts, &LAYOUT)

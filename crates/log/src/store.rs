@@ -24,7 +24,7 @@ use crate::bytes::{Cursor, Put};
 use crate::layout::{CHUNK_HEAD_BYTES, Layout};
 use crate::maps::Map;
 use crate::names::Names;
-use crate::root::RecordKey;
+use crate::record_key::RecordKey;
 use crate::{Cause, Error};
 
 /// Takes a record to be written, by its name, or the name of one to be taken away.
@@ -356,22 +356,30 @@ fn find(media: &dyn Read, vault: &Vault, layout: &Layout) -> Result<Box<Checkpoi
     let mut store = CheckpointStore::of(layout, Memory::new(&geometry, &window)?);
     store.memory.hold(IDS_AT_FIRST);
     let mut pages = store.memory.pages();
-    loop {
-        let found = Reader::find(media, vault, window, Which::Newest, store.memory.buffers(&mut pages));
-        let needed = match found {
-            Ok(suspended) => {
-                store.suspended = Some(suspended);
-                return Ok(store);
-            }
-            Err(record::Error::BufferTooSmall { needed, .. }) => needed,
-            Err(error) => return Err(error.into()),
-        };
+    while let Some(needed) = look(&mut store, (media, vault), window, &mut pages)? {
         // No more than the window has room for, and that ends it: the other buffers have the size they must have.
         if !store.memory.can_hold(needed) {
             return Err(Error::corrupt("record number of a checkpoint"));
         }
         store.memory.hold(needed.max(store.memory.index.len().saturating_mul(2)));
     }
+    Ok(store)
+}
+
+/// Looks for it with the room that there is for records; for how many there should be room, if it is too little.
+#[inline(never)]
+fn look(
+    store: &mut CheckpointStore,
+    (media, vault): (&dyn Read, &Vault),
+    window: Window,
+    pages: &mut PagePair,
+) -> Result<Option<usize>, Error> {
+    match Reader::find(media, vault, window, Which::Newest, store.memory.buffers(pages)) {
+        Ok(suspended) => store.suspended = Some(suspended),
+        Err(record::Error::BufferTooSmall { needed, .. }) => return Ok(Some(needed)),
+        Err(error) => return Err(error.into()),
+    }
+    Ok(None)
 }
 
 /// Commits records; those that are new are given ids, which are lost with a commit that does not come to be, until another one does.
@@ -454,7 +462,8 @@ impl Chunks {
             }
             return take(key, cursor.rest());
         }
-        let before = self.found.entry(key.to_vec()).or_default().insert(chunk, (id, chunks, cursor.rest().to_vec()));
+        let before =
+            self.found.entry(RecordKey::of(&[key])).or_default().insert(chunk, (id, chunks, cursor.rest().to_vec()));
         if before.is_some() { Err(cursor.corrupt()) } else { Ok(()) }
     }
 
@@ -491,7 +500,7 @@ mod tests {
     fn joined(chunks: &[(u32, &[u8])]) -> Result<(Taken, Names), Error> {
         let mut taken = Taken::new();
         let mut take = |key: &[u8], value: &[u8]| {
-            taken.insert(key.to_vec(), value.to_vec());
+            taken.insert(RecordKey::of(&[key]), value.to_vec());
             Ok(())
         };
         let mut found = Chunks::default();

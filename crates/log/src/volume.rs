@@ -86,7 +86,7 @@ fn newest_checkpoint_of(
     let mut parts = Parts::default();
     let store = CheckpointStore::load(media, vault, layout, &mut |key, value| parts.take(key, value, layout))?;
     let (state, base) = checkpoint::decode(parts, layout)?;
-    Ok((store, Box::new(state), base))
+    Ok((store, state, base))
 }
 
 fn next_epoch(end: &SpineEnd, counter_value: u64, entropy: &mut dyn Entropy) -> Result<Epoch, Error> {
@@ -151,10 +151,21 @@ impl Recovered {
     ) -> Result<Recovered, Error> {
         layout.validate(&media.geometry())?;
         let (store, state, base) = newest_checkpoint_of(&*media, &vault, &layout)?;
+        let newest_checkpoint = newest_checkpoint(&store);
         let pages = Arc::new(Pages::new(media, vault, layout, cache_bytes));
-        let follower = Follower::new(&pages, state, base.clone()).up_to(newest_checkpoint(&store));
+        Recovered::followed(pages, (store, state, base), newest_checkpoint)
+    }
+
+    /// Not beside what finds the checkpoint: each needs as much of the stack as there may be.
+    #[inline(never)]
+    fn followed(
+        pages: Arc<Pages>,
+        (store, state, base): (Box<CheckpointStore>, Box<State>, SpineEnd),
+        newest_checkpoint: u64,
+    ) -> Result<Recovered, Error> {
+        let follower = Follower::new(&pages, state, base.clone()).up_to(newest_checkpoint);
         let Followed { state, end, unreadable, before_opening, .. } = follower.follow()?;
-        state.validate(&end, &layout)?;
+        state.validate(&end, &pages.layout)?;
         Ok(Recovered { pages, store, state, end, base, unreadable, before_opening, ahead: None })
     }
 

@@ -9,13 +9,12 @@
 //! of the one and a page of the other could meet the same key and nonce.
 
 use alloc::boxed::Box;
-use alloc::vec::Vec;
 
 use counterfoil_flash::PageNumber;
 use counterfoil_vault::{Epoch, Kind};
 
 use crate::checkpoint::Checkpoint;
-use crate::frame::Element;
+use crate::frame::{Each, Element};
 use crate::layout::{HEADER_EXTENTS, Layout};
 use crate::opening;
 use crate::reach::reach_to;
@@ -140,9 +139,8 @@ impl Writer {
     /// Names the first checkpoint of the new window and frees the old one.
     fn leave_window(&mut self, old: &Layout, version: u64) -> Result<(), Error> {
         let window = old.window();
-        let mut elements = Vec::new();
-        window.clone().for_each(|extent| Element::ExtentFreed(extent).encode(&mut elements));
-        self.write_frame(&elements, version, true)?;
+        let freed = |each: &mut Each<'_>| window.clone().try_for_each(|extent| each(Element::ExtentFreed(extent)));
+        self.write_frame(&freed, version, true)?;
         for extent in window {
             self.state.space.release(extent, self.end.commit, self.end.version)?;
         }

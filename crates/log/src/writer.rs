@@ -29,12 +29,14 @@ use counterfoil_flash::Device;
 use counterfoil_vault::{Counter, Kind, PageKey};
 
 use crate::checkpoint;
+use crate::frame::Each;
 use crate::maps::{Map, Set};
 use crate::pages::Pages;
 use crate::pending::{Granted, Pending};
 use crate::pool::{NamelessPage, PoolId};
 use crate::recent_keys::RecentKeys;
-use crate::root::{RecordKey, Root, record_key};
+use crate::record_key::{RecordKey, record_key};
+use crate::root::Root;
 use crate::snapshot::{self, Snapshot};
 use crate::space::{Extent, Owner};
 use crate::spare::Spare;
@@ -543,14 +545,14 @@ impl Writer {
         let Some(pending) = self.pending.take() else { return Err(Error::misuse("no commit was begun")) };
         let record_bytes = self.record_bytes_after(&pending);
         let shrunk = self.extents_to_give_back(&pending);
-        let written = self
-            .require_room_for_records(record_bytes)
-            .and_then(|()| pending.encode(&self.granted, &shrunk, &self.pages.layout))
-            .and_then(|elements| {
-                // A frame that lists pages is flushed in any case: recovery looks for such pages of the last frame only.
-                let durable = durable || pending.unflushed_count() > 0;
-                self.write_frame(&elements, self.end.checkpoint, durable)
-            });
+        let (granted, layout) = (core::mem::take(&mut self.granted), self.pages.layout);
+        let written = self.require_room_for_records(record_bytes).and_then(|()| {
+            // A frame that lists pages is flushed in any case: recovery looks for such pages of the last frame only.
+            let durable = durable || pending.unflushed_count() > 0;
+            let told = |each: &mut Each<'_>| pending.tell(&granted, &shrunk, &layout, each);
+            self.write_frame(&told, self.end.checkpoint, durable)
+        });
+        self.granted = granted;
         if let Err(error) = written {
             self.pending = Some(pending);
             return Err(error);

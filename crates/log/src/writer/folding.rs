@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use super::Writer;
 use crate::Error;
 use crate::checkpoint::Checkpoint;
-use crate::frame::Element;
+use crate::frame::{Each, Element};
 use crate::layout::HEADER_EXTENTS;
 use crate::space::Owner;
 
@@ -141,7 +141,7 @@ impl Writer {
     fn make_room_for_checkpoint(&mut self) -> Result<bool, Error> {
         let prepared = self.store.prepare(&mut *self.device, &self.pages.vault, self.end.epoch);
         let Some(version) = prepared.inspect_err(|_| self.failed = true)? else { return Ok(false) };
-        self.write_frame(&[], version, true)?;
+        self.write_frame(&|_| Ok(()), version, true)?;
         self.count()?;
         self.store.release(version);
         Ok(true)
@@ -156,9 +156,8 @@ impl Writer {
         let followed_from = self.followed_from(&before);
         let unread = before.iter().filter(|extent| extent.allocation < followed_from);
         let freed: Vec<u32> = unread.map(|extent| extent.number).chain(self.stray_windows()).collect();
-        let mut elements = Vec::new();
-        freed.iter().for_each(|number| Element::ExtentFreed(*number).encode(&mut elements));
-        self.write_frame(&elements, version, true)?;
+        let told = |each: &mut Each<'_>| freed.iter().try_for_each(|number| each(Element::ExtentFreed(*number)));
+        self.write_frame(&told, version, true)?;
         for number in freed {
             self.state.space.release(number, self.end.commit, self.end.version)?;
         }

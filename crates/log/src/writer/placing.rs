@@ -4,7 +4,6 @@
 //! the write), and the next opening has keys of its own.
 
 use alloc::vec;
-use alloc::vec::Vec;
 
 use counterfoil_vault::{Plain, Tag};
 
@@ -14,6 +13,7 @@ use crate::pending::Granted;
 use crate::reach::{reach, reach_to};
 use crate::root::Run;
 use crate::space::{Extent, Needs, Owner};
+use crate::tail::Tail;
 use crate::{Cause, ContainerId, Error, GroupId, Sealing};
 
 /// So many extents that wait for the counter, and such a part of all, are worth a step of it.
@@ -81,7 +81,7 @@ impl Writer {
             allocation: extent.allocation,
             epoch: self.end.epoch.number,
         });
-        container.tail = Vec::new();
+        container.tail = Tail::default();
         pending.programmed(id, number, tag);
         Ok(())
     }
