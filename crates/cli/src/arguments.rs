@@ -279,11 +279,14 @@ pub struct Import {
     /// Engine of the table created: relation (the default) or series
     #[arg(long, value_name = "ENGINE", requires = "create")]
     pub engine: Option<String>,
+    /// Type of a column of the table created, such as 'price=NUMERIC(10,2)'; may be given again
+    #[arg(long = "type", value_name = "COL=TYPE", value_parser = column_type, requires = "create")]
+    pub types: Vec<(String, String)>,
     /// Commit every N rows instead of once for each file
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub batch: Option<u64>,
     /// Rebuild everything that `export --all` wrote into a folder
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["create", "key", "engine", "batch"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["create", "key", "engine", "types", "batch"])]
     pub all: Option<PathBuf>,
     /// Unit of the times of line protocol
     #[arg(long, value_name = "UNIT", default_value = "ns")]
@@ -746,6 +749,16 @@ fn delimiter(text: &str) -> Result<u8, String> {
         [one] if one.is_ascii() => Ok(*one),
         b"\\t" | b"tab" => Ok(b'\t'),
         _ => Err("one ASCII character is wanted".into()),
+    }
+}
+
+/// `price=NUMERIC(10,2)`: a column and its type in SQL.
+fn column_type(text: &str) -> Result<(String, String), String> {
+    let (name, kind) = text.split_once('=').map(|(name, kind)| (name.trim(), kind.trim())).unwrap_or_default();
+    let is_type = |letter: char| letter.is_ascii_alphanumeric() || " (),".contains(letter);
+    match !name.is_empty() && !kind.is_empty() && kind.chars().all(is_type) {
+        true => Ok((name.to_owned(), kind.to_owned())),
+        false => Err("a column and a type of SQL are wanted, such as price=NUMERIC(10,2)".into()),
     }
 }
 

@@ -33,6 +33,15 @@ use text::Texts;
 /// Rows that travel together from the parser to the table.
 const BATCH_ROWS: usize = 16 * 1024;
 
+/// How a table is made for a file.
+#[derive(Clone, Copy)]
+pub enum Make<'a> {
+    /// By this CREATE TABLE.
+    By(&'a str),
+    /// With types that fit every value, but for columns of which the type is said.
+    Fitting(&'a [(String, String)]),
+}
+
 /// Batches on their way into a table.
 type Batches = Box<dyn Iterator<Item = Result<RecordBatch, Error>>>;
 
@@ -67,14 +76,16 @@ pub fn run(context: &Context, arguments: &Import) -> Result<()> {
     Ok(())
 }
 
-/// Brings one file into a table, which is made as `create` says, or with types that fit every value.
-pub fn one(database: &Database, name: &str, path: &Path, shape: &Shape, create: Option<&str>) -> Result<u64> {
+/// Brings one file into a table, which is made as `make` says.
+pub fn one(database: &Database, name: &str, path: &Path, shape: &Shape, make: Make<'_>) -> Result<u64> {
+    let types = if let Make::Fitting(types) = make { types.to_vec() } else { Vec::new() };
     let arguments = Import {
         db: String::new(),
         what: Vec::new(),
         create: true,
         key: None,
         engine: None,
+        types,
         batch: None,
         all: None,
         precision: Unit::Ns,
@@ -83,9 +94,9 @@ pub fn one(database: &Database, name: &str, path: &Path, shape: &Shape, create: 
     };
     let files = [File::open(path, shape.format)?];
     let mut importing = Importing { database, connection: database.connect()?, arguments: &arguments, name };
-    let create = match create {
-        Some(create) => create.to_owned(),
-        None => importing.create_sql(&files)?,
+    let create = match make {
+        Make::By(create) => create.to_owned(),
+        Make::Fitting(_) => importing.create_sql(&files)?,
     };
     importing.file(&files[0], Some(&create))
 }
@@ -184,6 +195,9 @@ impl Importing<'_> {
                 (name.clone(), kind.sql().to_owned())
             };
             columns = texts.iter().map(inferred).collect();
+            self.say_types(&mut columns)?;
+        } else if !self.arguments.types.is_empty() {
+            return Err(misuse("the columns of Parquet have types of their own").advise("leave --type out").into());
         }
         if columns.is_empty() {
             return Err(input("there is no column in it").at(files[0].place()).advise("check the file").into());
@@ -196,20 +210,21 @@ impl Importing<'_> {
         Ok(format!("CREATE TABLE {} ({}){}", quoted(self.name), parts.join(", "), with.unwrap_or_default()))
     }
 
+    /// Types that were said in place of those that would fit.
+    fn say_types(&self, columns: &mut [(String, String)]) -> Result<()> {
+        for (name, kind) in &self.arguments.types {
+            let at = place_of(columns, name, "--type")?;
+            columns[at].1.clone_from(kind);
+        }
+        Ok(())
+    }
+
     /// The PRIMARY KEY asked for.
     fn key(&self, columns: &[(String, String)]) -> Result<Option<String>> {
         let Some(key) = &self.arguments.key else { return Ok(None) };
         let mut names = Vec::new();
         for wanted in key.split(',').map(str::trim) {
-            let found = columns.iter().find(|(name, _)| name == wanted);
-            let found = found.or_else(|| columns.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted)));
-            let (name, _) = found.ok_or_else(|| {
-                misuse(format!("no column {wanted} for the key")).advise(format!(
-                    "there are {}",
-                    columns.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ")
-                ))
-            })?;
-            names.push(quoted(name));
+            names.push(quoted(&columns[place_of(columns, wanted, "the key")?].0));
         }
         Ok(Some(format!("PRIMARY KEY ({})", names.join(", "))))
     }
@@ -292,6 +307,15 @@ impl Importing<'_> {
             Error::new(Kind::NotFound, format!("no table {}", self.name)).advise("add --create to make it").into()
         })
     }
+}
+
+/// Where the column of this name is, in any case of its letters if none is called exactly so.
+fn place_of(columns: &[(String, String)], wanted: &str, what_for: &str) -> Result<usize> {
+    let found = columns.iter().position(|(name, _)| name == wanted);
+    let found = found.or_else(|| columns.iter().position(|(name, _)| name.eq_ignore_ascii_case(wanted)));
+    let names = || columns.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
+    let none = || misuse(format!("no column {wanted} for {what_for}")).advise(format!("there are {}", names()));
+    Ok(found.ok_or_else(none)?)
 }
 
 /// Adds the columns of another file; what has one name has to have one type.

@@ -21,7 +21,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use counterfoil_ask::{Asked, AskedJoin, Table};
 use counterfoil_mirror::site::Fetch;
-use counterfoil_proof::Owner;
+use counterfoil_proof::{Owner, Refusal};
 use counterfoil_reader as reader;
 use counterfoil_reader::{KEPT_BYTES_MAX, Kept, KeptJoin, Memory, Terms};
 use datafusion::arrow::array::RecordBatch;
@@ -42,6 +42,7 @@ pub const CLOCK_ERROR: Duration = Duration::from_secs(10);
 pub const TIMEOUT: Duration = Duration::from_secs(600);
 
 const ANOTHER: &str = "do not use what it says; ask another server";
+const CLOCKS: &str = "set the clock of this machine if it is wrong; --clock-error says how wrong both may be together";
 const AGAIN: &str = "try again, or ask another server";
 const LONGER: &str = "ask for less, ask another server, or wait longer (--timeout)";
 
@@ -274,6 +275,7 @@ pub fn told(error: reader::Error, place: &str) -> Error {
         }
         reader::Error::Unreachable(_) | reader::Error::Withheld(_) => (Kind::Network, AGAIN),
         reader::Error::NoTable(_) => (Kind::NotFound, "check the address"),
+        reader::Error::Refused(Refusal::Clock(_)) => (Kind::NotVerified, CLOCKS),
         reader::Error::Damaged(..) | reader::Error::Refused(_) => (Kind::NotVerified, ANOTHER),
         reader::Error::NotKept(_) => (Kind::Input, "check the file"),
         _ => (Kind::Bug, "please report it"),

@@ -69,6 +69,50 @@ fn what_changes_is_published_by_itself_after_an_opening_too() {
     database.close().expect("closed");
 }
 
+/// Of the only publication: when it was published last, and what went wrong since.
+fn told_of(database: &Database) -> [String; 2] {
+    let mut connection = database.connect().expect("a connection");
+    let batches: Vec<_> = connection.query("SHOW PUBLICATIONS", &[]).expect("a list").collect();
+    let batch = batches[0].as_ref().expect("a row");
+    ["last_published", "last_error"].map(|name| {
+        let mut text = String::new();
+        counterfoil::write_cell(&mut text, batch.column_by_name(name).expect("a column"), 0).expect("a text");
+        text
+    })
+}
+
+#[test]
+fn what_fails_is_told_and_was_not_published() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = open(folder.path());
+    let mut connection = database.connect().expect("a connection");
+    connection.execute("CREATE TABLE t (n INTEGER PRIMARY KEY); INSERT INTO t VALUES (1)", &[]).expect("a table");
+    let site = folder.path().join("site");
+    owner_of(&database, &format!("PUBLISH TABLE t ORDER BY n EVERY '1 s' TO 'dir:{}'", site.display()));
+    assert_eq!(told_of(&database)[1], "");
+    // A file is in the folder's place.
+    std::fs::rename(&site, folder.path().join("away")).expect("renamed");
+    std::fs::write(&site, "no folder").expect("written");
+    let told = (0..600).find_map(|_| {
+        std::thread::sleep(Duration::from_millis(100));
+        Some(told_of(&database)).filter(|[_, error]| !error.is_empty())
+    });
+    let [published, error] = told.expect("what went wrong");
+    assert!(!published.is_empty() && error.contains("site"), "{published}, {error}");
+    std::thread::sleep(Duration::from_millis(2500));
+    assert_eq!(told_of(&database)[0], published, "nothing was published since");
+    std::fs::remove_file(&site).expect("removed");
+    for _ in 0..600 {
+        if told_of(&database)[1].is_empty() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert_ne!(told_of(&database)[0], published);
+    drop(connection);
+    database.close().expect("closed");
+}
+
 #[test]
 fn a_publish_that_is_interrupted_leaves_everything_as_it_was() {
     let folder = tempfile::tempdir().expect("a folder");

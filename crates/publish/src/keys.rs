@@ -102,6 +102,25 @@ impl<L: Ledger> Publication<L> {
         self.enact(now, turn, 0, roots)
     }
 
+    /// Ends the open period if its key has expired and another one signs the next: what is signed from there on counts.
+    /// Whether it did. To be asked before anything is signed, as nobody published for so long.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`]: it has expired and no other one comes, so that no reader would take anything; others are those of
+    /// the ledger.
+    pub fn leave_expired_key(&mut self, now: u64) -> Result<bool, Error> {
+        let expires = |period| self.manifest.key_of(period).map_or(0, |key| key.expires);
+        let (open, next) = (self.period.number, self.period.number + 1);
+        if expires(open) > now {
+            return Ok(false);
+        }
+        if expires(next) <= now {
+            return Err(Error::Misuse("the signing key has expired: no reader takes what it signs".into()));
+        }
+        self.close_period(now)?;
+        Ok(true)
+    }
+
     /// Withdraws a key that somebody else may know: a new one signs from the open period on, and signs again all that the
     /// key signed and that still stands, without a change. The open period ends, so that readers have a summary that the
     /// withdrawn key did not sign.

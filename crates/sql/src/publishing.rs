@@ -1,7 +1,7 @@
 //! PUBLISH, UNPUBLISH and SHOW PUBLICATIONS: what they say, and who does it.
 //!
 //! ```text
-//! PUBLISH TABLE quotes ORDER BY symbol, day [ORDER BY price] [EVERY '1 hour'] [RENEW '30 days']
+//! PUBLISH TABLE quotes ORDER BY symbol, day [ORDER BY price] [EVERY '1 hour'] [RENEW '30 days'] [MAX AGE '60 days']
 //!     [SIGN PER RECORD | SIGN PER ATTRIBUTE | SIGN [PER] GROUP [(16)]] [WITHOUT TOTALS] [WITHOUT FILTERS]
 //!     TO 'dir:/srv/quotes' [, 's3://bucket/quotes' [, 'https://example.com']]
 //! UNPUBLISH quotes [FORGET KEYS]
@@ -41,6 +41,10 @@ const UNPUBLISH: [&str; 2] = [crate::OWN, "unpublish"];
 const HOUR: Duration = Duration::from_secs(3600);
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
+/// After which signatures are made again, if PUBLISH does not say: so long, or so many lists of changes, each of which readers fetch.
+const RENEW: Duration = Duration::from_secs(90 * 24 * 3600);
+const LISTS: u32 = 10_000;
+
 /// Rows of a group at most, if PUBLISH says no number.
 const GROUP_ROWS: u8 = 16;
 
@@ -66,6 +70,8 @@ pub struct Publish {
     pub every: Duration,
     /// After which signatures are made again.
     pub renew: Duration,
+    /// After which signatures do not count any more, if they ever do not.
+    pub max_age: Option<Duration>,
     /// How rows are signed, if that is said: of a table that is published already it stays.
     pub signing: Option<Signing>,
     /// Whether totals along the first order are signed beside the rows.
@@ -196,6 +202,9 @@ fn parse_publish(parser: &mut Parser<'_>) -> Result<Statement, ParserError> {
             said.push(("every", parse_text(parser)?));
         } else if takes(parser, "RENEW") {
             said.push(("renew", parse_text(parser)?));
+        } else if takes(parser, "MAX") {
+            wants(parser, &["AGE"])?;
+            said.push(("age", parse_text(parser)?));
         } else if takes(parser, "SIGN") {
             said.push(("sign", parse_signing(parser)?));
         } else if takes(parser, "WITHOUT") {
@@ -308,21 +317,25 @@ fn read(function: &Function) -> Result<Option<Publishing>> {
 
 fn read_publish(table: String, said: &[(&str, String)]) -> Result<Publish> {
     let (orders, targets) = (Vec::<Vec<String>>::new(), Vec::new());
-    let (every, renew) = (HOUR, 90 * DAY);
-    let mut publish = Publish { table, orders, every, renew, signing: None, totals: true, filters: true, targets };
+    let (every, mut renew) = (HOUR, None);
+    let (max_age, signing) = (None, None);
+    let mut publish =
+        Publish { table, orders, every, renew: RENEW, max_age, signing, totals: true, filters: true, targets };
     for (name, value) in said {
         match *name {
             "by" => publish.orders.push(vec![value.clone()]),
             "then" => publish.orders.last_mut().into_iter().for_each(|order| order.push(value.clone())),
             "every" => publish.every = duration(value)?,
-            "renew" => publish.renew = duration(value)?,
-            "sign" => publish.signing = Some(signing(value)?),
+            "renew" => renew = Some(duration(value)?),
+            "age" => publish.max_age = Some(duration(value)?),
+            "sign" => publish.signing = Some(self::signing(value)?),
             "without" if value == "totals" => publish.totals = false,
             "without" if value == "filters" => publish.filters = false,
             "without" => return Err(Error::Sql(format!("WITHOUT {}: TOTALS or FILTERS", value.to_uppercase()))),
             _ => publish.targets.push(value.clone()),
         }
     }
+    publish.renew = renew.unwrap_or(RENEW.min(publish.every.saturating_mul(LISTS)));
     if publish.orders.is_empty() {
         return Err(Error::Sql("by which columns will readers ask? PUBLISH TABLE ... ORDER BY ...".into()));
     }
@@ -423,7 +436,14 @@ mod tests {
         assert_eq!(publish.targets, ["dir:/srv/it's", "https://example.com"]);
         let Ok(Publishing::Publish(publish)) = read_one("PUBLISH TABLE t ORDER BY a TO 'dir:x'") else { panic!() };
         assert_eq!((publish.every, publish.renew, publish.signing), (HOUR, 90 * DAY, None));
-        assert!(publish.totals && publish.filters);
+        assert!(publish.totals && publish.filters && publish.max_age.is_none());
+        let Ok(Publishing::Publish(publish)) = read_one("PUBLISH TABLE t ORDER BY a EVERY '1 min' TO 'dir:x'") else {
+            panic!()
+        };
+        assert_eq!(publish.renew, Duration::from_secs(600_000));
+        let sql = "PUBLISH TABLE t ORDER BY a RENEW '30 days' MAX AGE '60 days' TO 'dir:x'";
+        let Ok(Publishing::Publish(publish)) = read_one(sql) else { panic!("{sql}") };
+        assert_eq!((publish.renew, publish.max_age), (30 * DAY, Some(60 * DAY)));
         for (words, kept) in [("TOTALS", (false, true)), ("FILTERS", (true, false))] {
             let sql = format!("PUBLISH TABLE t ORDER BY a WITHOUT {words} TO 'dir:x'");
             let Ok(Publishing::Publish(publish)) = read_one(&sql) else { panic!("{sql}") };
@@ -455,6 +475,7 @@ mod tests {
             "PUBLISH TABLE t ORDER a TO 'dir:x'",
             "PUBLISH TABLE t ORDER BY a TO dir",
             "PUBLISH TABLE t ORDER BY a EVERY 5 TO 'dir:x'",
+            "PUBLISH TABLE t ORDER BY a MAX '1 day' TO 'dir:x'",
             "PUBLISH TABLE t ORDER BY a SIGN GROUP (x) TO 'dir:x'",
             "PUBLISH TABLE t ORDER BY a SIGN GROUP 16 TO 'dir:x'",
             "PUBLISH TABLE t ORDER BY a SIGN RECORD TO 'dir:x'",

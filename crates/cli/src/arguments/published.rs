@@ -10,7 +10,7 @@ use counterfoil_proof::{GROUP_ROWS, GROUP_ROWS_MAX, GROUP_ROWS_MIN, Scheme};
 
 pub use keys::{Delivery, Owned, PublishAction, Reach, RootKey, StateOf};
 
-use super::{Shape, seconds};
+use super::{Shape, column_type, seconds};
 
 const PUBLISH_HELP: &str = "\
 DIR can be put on any web server: whoever asks it learns whether every row is yours, whether one is missing, and as of when. \
@@ -78,9 +78,15 @@ pub struct Publish {
     /// Name of the table [default: that of the file]
     #[arg(long, value_name = "NAME")]
     pub table: Option<String>,
+    /// Type of a column of a new table, such as 'price=NUMERIC(10,2)'; may be given again
+    #[arg(long = "type", value_name = "COL=TYPE", value_parser = column_type)]
+    pub types: Vec<(String, String)>,
     /// Days after which signatures are made again [default: 90 for a new table]
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=36500))]
     pub renew: Option<u32>,
+    /// Days after which signatures do not count any more, longer than --renew [default: they always do]
+    #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=36500))]
+    pub max_age: Option<u32>,
     /// Sign no totals along the first order: readers' COUNT, SUM, MIN, MAX and AVG take all rows then
     #[arg(long)]
     pub no_totals: bool,

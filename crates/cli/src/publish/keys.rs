@@ -89,7 +89,9 @@ pub fn revoke(context: &Context, owned: &Owned, key: Option<&str>) -> Result<()>
     let roots = root::all(context, &owned.root)?;
     let place = &owned.of.state;
     let owner = owned::with(context, &owned.of, &roots, |publication| {
+        let is_named = key.is_some();
         let (key, signed) = named(publication, key, place)?;
+        let others = others(publication, &key);
         let revoked = {
             let _working = terminal::Working::begin("signing again");
             publication.revoke(now()?, &key, new_key()?, &roots)
@@ -100,9 +102,20 @@ pub fn revoke(context: &Context, owned: &Owned, key: Option<&str>) -> Result<()>
             name_of(&key),
             terminal::counted(signed, "signature")
         ));
+        if !is_named && !others.is_empty() {
+            let names = others.join(", ");
+            terminal::note(format_args!("what {names} signed counts as before: --key NAME withdraws another key"));
+        }
         finish_up(publication, &recipients, place)
     })?;
     print(&owner)
+}
+
+/// How the other keys are called of which signatures stand.
+fn others(publication: &Publication<TableLedger>, key: &PublicKey) -> Vec<String> {
+    let keys = publication.status().keys;
+    let others = keys.iter().filter(|(other, signed)| other.key != *key && *signed > 0);
+    others.map(|(other, _)| name_of(&other.key)).collect()
 }
 
 /// The signing key that is called so, or the one that signs now; and how many signatures stand of it.

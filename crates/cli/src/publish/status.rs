@@ -51,6 +51,10 @@ fn shown(publication: &Publication<TableLedger>) -> String {
             renew => format!("after {}", counted(renew.div_ceil(DAY), "day")),
         },
     );
+    if publication.terms().max_age < u64::MAX {
+        let days = counted(publication.terms().max_age.div_ceil(DAY), "day");
+        line("max age", format!("signatures count for {days}"));
+    }
     for (key, signed) in &status.keys {
         line("key", self::key(key, *signed, status.open_period));
     }

@@ -14,8 +14,9 @@ use super::{root, status, told};
 use crate::arguments::Publish;
 use crate::context::Context;
 use crate::failure::{Result, misuse};
+use crate::import::{self, Make};
+use crate::init;
 use crate::terminal::{self, Working, counted};
-use crate::{import, init};
 
 const DAY: u64 = 24 * 3600 * 1000;
 
@@ -98,13 +99,35 @@ fn read(arguments: &Publish, name: &str, known: Option<&Definition>) -> Result<(
     let scratch = Database::open(Options::memory())?;
     let create = known.map(|definition| publishing::create_sql(name, definition));
     let file = arguments.file.as_deref().ok_or_else(|| misuse("a file is wanted"))?;
-    import::one(&scratch, name, file, &arguments.shape, create.as_deref())?;
+    let make = create.as_deref().map_or(Make::Fitting(&arguments.types), Make::By);
+    import::one(&scratch, name, file, &arguments.shape, make)?;
     let definition = match known {
-        Some(definition) => definition.clone(),
+        Some(definition) => {
+            types_are_same(&scratch, definition, &arguments.types)?;
+            definition.clone()
+        }
         None => define(&scratch, name, arguments)?,
     };
     let rows = publishing::all(&mut scratch.connect()?, name, &definition)?;
     Ok((definition, rows))
+}
+
+/// Refuses types that a published table's columns do not have.
+fn types_are_same(scratch: &Database, definition: &Definition, types: &[(String, String)]) -> Result<()> {
+    if types.is_empty() {
+        return Ok(());
+    }
+    let mut connection = scratch.connect()?;
+    let asked: Vec<String> = types.iter().map(|(name, kind)| format!("{} {kind}", quoted(name))).collect();
+    connection.execute(&format!("CREATE TABLE \"--type\" ({})", asked.join(", ")), &[])?;
+    for asked in publishing::columns(&mut connection, "--type")? {
+        let is = definition.columns.iter().find(|column| column.name.eq_ignore_ascii_case(&asked.name));
+        if is.is_none_or(|is| is.kind != asked.kind) {
+            let what = format!("column {} is published with another type, or not at all", asked.name);
+            return Err(misuse(what).advise("leave --type out; another table has another --out or --state").into());
+        }
+    }
+    Ok(())
 }
 
 /// Begins to publish a table, with new keys; under a root key that is kept elsewhere if one was named.
@@ -124,15 +147,17 @@ fn begin(
         [root] => Secrets::under(&root.public(), &half),
         _ => return Err(misuse("a new table has one root key").at(place).advise("name one with --root").into()),
     };
-    let (now, renew) = (now()?, renewal(arguments.renew.unwrap_or(RENEW_DAYS)));
-    let plan = Plan { definition, now, every: 0, renew, max_age: u64::MAX, expires: now.saturating_add(KEY_LIFE) };
+    let (now, renew) = (now()?, days(arguments.renew.unwrap_or(RENEW_DAYS)));
+    let max_age = arguments.max_age.map_or(u64::MAX, days);
+    let plan = Plan { definition, now, every: 0, renew, max_age, expires: now.saturating_add(KEY_LIFE) };
     let mut state = TableLedger::new(database.connect()?)?;
     state.set_incidents(database.incidents()?.len() as u64).map_err(told)?;
     Publication::create(state, plan, secrets.map_err(told)?, roots).map_err(told)
 }
 
-fn renewal(days: u32) -> u64 {
-    u64::from(days) * DAY
+/// So many days in milliseconds.
+fn days(count: u32) -> u64 {
+    u64::from(count) * DAY
 }
 
 /// Makes what is published equal to `rows`, and tells whoever serves it; gives the owner's name.
@@ -167,20 +192,24 @@ fn keep_up(
 ) -> Result<()> {
     let told = |error| told(error, place);
     let now = now()?;
-    if let Some(days) = arguments.renew {
-        let terms = Terms { renew: renewal(days), ..publication.terms() };
-        publication.set_terms(now, terms, roots).map_err(told)?;
-    }
-    let Some(expires) = is_expiring(publication, now) else { return Ok(()) };
-    if publication.has_root() || !roots.is_empty() {
-        publication.rotate(now, new_key()?, roots).map_err(told)?;
-        terminal::note("the signing key expires within a year: from the next time on a new one signs");
-    } else {
+    let before = publication.terms();
+    let renew = arguments.renew.map_or(before.renew, days);
+    let max_age = arguments.max_age.map_or(before.max_age, days);
+    publication.set_terms(now, Terms { renew, max_age, ..before }, roots).map_err(told)?;
+    if let Some(expires) = is_expiring(publication, now) {
+        let rotate = format!("counterfoil publish rotate {place} --root ROOT");
         let when = counterfoil::utc(expires / 1000);
-        terminal::note(format_args!(
-            "the signing key expires {when}: `counterfoil publish rotate {place} --root ROOT`"
-        ));
+        if publication.has_root() || !roots.is_empty() {
+            publication.rotate(now, new_key()?, roots).map_err(told)?;
+            terminal::note("the signing key expires within a year: from the next time on a new one signs");
+        } else if expires <= now {
+            let what = format!("the signing key expired {when}: no reader takes what it signs");
+            return Err(misuse(what).at(place).advise(rotate).into());
+        } else {
+            terminal::note(format_args!("the signing key expires {when}: `{rotate}`"));
+        }
     }
+    publication.leave_expired_key(now).map_err(told)?;
     Ok(())
 }
 

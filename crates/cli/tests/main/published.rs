@@ -52,6 +52,34 @@ fn what_is_published_can_be_asked_and_published_again() {
 }
 
 #[test]
+fn types_of_a_file_may_be_said_and_their_sums_are_signed() {
+    let stage = Stage::new();
+    stage.write("prices.csv", PRICES);
+    let typed = ["--order-by", "symbol,day", "--type", "price=NUMERIC(10,2)"];
+    for (kind, says) in
+        [("price", "price=NUMERIC"), ("prize=DATE", "no column prize"), ("price=MONEY)", "end of statement")]
+    {
+        let ended = stage.run(&["publish", "prices.csv", "--out", "site", "--order-by", "day", "--type", kind]);
+        assert!(ended.code != 0 && ended.err.contains(says), "{kind}: {}", ended.err);
+    }
+    stage.refused(
+        &["publish", "prices.csv", "--out", "site", "--order-by", "day", "--type", "symbol=DATE"],
+        1,
+        &["ABB"],
+    );
+    let owner = publish(&stage, &typed);
+    let ended = stage.run(&words("site", &owner, "SELECT sum(price) FROM prices"));
+    assert_eq!((ended.code, &ended.out[..]), (0, "sum\n191.75\n"), "{}", ended.err);
+    // What is said again is so, or is refused.
+    publish(&stage, &typed);
+    let other = ["publish", "prices.csv", "--out", "site", "--type", "price=NUMERIC(12,2)"];
+    stage.refused(&other, 1, &["column price is published with another type"]);
+    stage.good(&["init", "db"]);
+    stage.good(&["import", "db", "prices", "prices.csv", "--create", "--type", "Price=numeric(6, 1)"]);
+    assert_eq!(stage.ask("SELECT sum(price) FROM prices"), "191.8");
+}
+
+#[test]
 fn values_or_groups_may_be_signed_in_place_of_rows() {
     for (sign, signatures) in [("record", 4), ("attribute", 10), ("group", 2), ("group:2", 4)] {
         let stage = Stage::new();

@@ -51,7 +51,17 @@ fn signing_keys_come_and_go() {
     // Terms change when they are asked for.
     publish(&stage, &["--renew", "7"]);
     assert!(stage.good(&["publish", "status", "site.foil"]).contains("after 7 days"));
+    publish(&stage, &["--max-age", "14"]);
+    publish(&stage, &["--renew", "6"]);
+    let status = stage.good(&["publish", "status", "site.foil"]);
+    assert!(status.contains("after 6 days") && status.contains("count for 14 days"), "{status}");
+    stage.refused(&["publish", "prices.csv", "--out", "site", "--max-age", "6"], 1, &["before they are renewed"]);
     stage.good(&all);
+    // Who changes the key and then withdraws one is told that the one before counts still.
+    let before = key(&status, 0);
+    stage.good(&["publish", "rotate", "site.foil", "--out", "site"]);
+    let told = stage.run(&["publish", "revoke", "site.foil", "--out", "site"]);
+    assert!(told.code == 0 && told.err.contains("counts as before") && told.err.contains(&before), "{}", told.err);
 }
 
 #[test]

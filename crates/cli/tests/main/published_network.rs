@@ -86,6 +86,8 @@ fn a_mirror_with_tls_is_told_if_somebody_vouches_for_it() {
     let environment = [("SSL_CERT_FILE", stage.path(&ca))];
     let environment = environment.each_ref().map(|(name, path)| (*name, path.to_str().expect("a path")));
     let told = run_with(&stage, &["db", &sql], &environment);
+    assert!(told.code == 2 && told.err.contains("no mirror is here"), "{}", told.err);
+    let told = run_with(&stage, &["db", &format!("{sql}, 'dir:live'")], &environment);
     assert!(told.code == 0 && told.err.contains("no mirror is here"), "{}", told.err);
     assert!(stage.good(&["db", "SHOW PUBLICATIONS"]).contains(&url));
 }
@@ -177,8 +179,10 @@ fn a_live_table_is_published_to_a_bucket() {
     assert!(told.code == 0 && told.err.contains("s3://prices/live: "), "{}", told.err);
     assert_eq!(stage.good(&words(&format!("{url}/prices/live"), &owner, ALL)), PRICES);
     assert!(stage.good(&["db", "SHOW PUBLICATIONS"]).contains("s3://prices/live"));
-    // Without a key it is told, and tried again by whoever has one.
+    // Without a key nobody is told, and it stays as it is; with a folder beside it, it is told later by whoever has one.
     let told = stage.run(&["db", sql]);
+    assert!(told.code != 0 && told.err.contains("AWS_ACCESS_KEY_ID"), "{}", told.err);
+    let told = stage.run(&["db", &format!("{sql}, 'dir:live'")]);
     assert!(told.code == 0 && told.err.contains("AWS_ACCESS_KEY_ID"), "{}", told.err);
 }
 

@@ -68,6 +68,9 @@ fn a_published_table_keeps_its_columns_until_it_is_no_longer() {
     stage.good(&["db", "UNPUBLISH quotes FORGET KEYS"]);
     stage.refused(&["db", "UNPUBLISH quotes FORGET KEYS"], 1, &["not published"]);
     stage.good(&["db", "ALTER TABLE quotes ADD COLUMN note TEXT"]);
+    // The folder is the other owner's, until it is moved away.
+    stage.refused(&["db", PUBLISH], 2, &["published here already", "move it away"]);
+    std::fs::rename(stage.path("site"), stage.path("away")).expect("renamed");
     assert_ne!(publish(&stage), owner, "under another one");
     stage.good(&["db", "UNPUBLISH quotes"]);
     stage.good(&["db", "DROP TABLE quotes"]);
@@ -133,6 +136,51 @@ fn wrong_use_says_what_to_do() {
     let told = stage
         .run(&["db", "PUBLISH TABLE quotes ORDER BY symbol, day ORDER BY price TO 'http://127.0.0.1:1', 'dir:site'"]);
     assert!(told.code == 0 && told.err.contains("127.0.0.1:1") && told.err.contains("dir:"), "{}", told.err);
+}
+
+#[test]
+fn a_publication_that_reaches_nobody_is_none() {
+    let stage = Stage::with_database();
+    stage.good(&["db", "CREATE TABLE quotes (symbol TEXT, day DATE, price NUMERIC(10, 2))"]);
+    let nobody = "PUBLISH TABLE quotes ORDER BY symbol, day ORDER BY price TO 'http://127.0.0.1:1'";
+    stage.refused(&["db", nobody], 2, &["nobody could be told", "127.0.0.1:1"]);
+    assert_eq!(stage.good(&["db", "SHOW PUBLICATIONS"]).lines().count(), 1);
+    let owner = publish(&stage);
+    stage.refused(&["db", nobody], 2, &["nobody could be told"]);
+    let shown = stage.good(&["db", "SHOW PUBLICATIONS"]);
+    assert!(shown.contains(&owner) && shown.contains("dir:/") && !shown.contains("127.0.0.1"), "{shown}");
+}
+
+#[test]
+fn a_folder_is_one_tables_and_no_database_lies_in_it() {
+    let (stage, owner) = published();
+    for target in ["dir:.", "dir:site/.."] {
+        let inside = PUBLISH.replace("dir:site", target);
+        stage.refused(&["db", &inside], 1, &["would be served with the folder", "beside it"]);
+    }
+    stage.good(&["db", "CREATE TABLE others (n BIGINT)"]);
+    stage.refused(&["db", "PUBLISH TABLE others ORDER BY n TO 'dir:site'"], 2, &["quotes", "move it away"]);
+    stage.write("n.csv", "n\n1\n");
+    let told = stage.run(&["publish", "n.csv", "--order-by", "n", "--out", "site"]);
+    assert!(told.code == 1 && told.err.contains("quotes") && told.err.contains("move it away"), "{}", told.err);
+    let shown = stage.good(&["db", "SHOW PUBLICATIONS"]);
+    assert!(!shown.contains("others"), "{shown}");
+    let all = words("site", &owner, "SELECT * FROM quotes ORDER BY symbol");
+    assert_eq!(stage.good(&all).lines().count(), 3);
+}
+
+#[test]
+fn signatures_count_for_as_long_as_it_is_said() {
+    let (stage, _) = published();
+    let aged = |terms: &str| PUBLISH.replace(" TO ", &format!(" {terms} TO "));
+    let soon = aged("RENEW '30 days' MAX AGE '30 days'");
+    stage.refused(&["db", &soon], 1, &["before they are renewed"]);
+    stage.good(&["db", &aged("RENEW '30 days' MAX AGE '60 days'")]);
+    let status = |stage: &Stage| stage.good(&["publish", "status", "db", "--table", "quotes"]);
+    assert!(status(&stage).contains("signatures count for 60 days"), "{}", status(&stage));
+    stage.good(&["db", PUBLISH]);
+    assert!(!status(&stage).contains("signatures count for"));
+    stage.refused(&["db", &aged("EVERY '1 second' RENEW '90 days'")], 1, &["7776000 lists of changes", "EVERY '78 s'"]);
 }
 
 #[test]

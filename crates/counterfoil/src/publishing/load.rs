@@ -14,6 +14,10 @@ const TRIED: usize = 64;
 /// Rows for each node of totals, all levels together.
 const ROWS_PER_NODE: u64 = 11;
 
+/// Lists of changes between two renewals at most: a reader who comes anew fetches them all, each as a file of its own. Of
+/// hourly ones that is eleven years.
+const LISTS_MAX: f64 = 100_000.0;
+
 /// What settings of a publication imply.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
@@ -43,14 +47,26 @@ impl Load {
         Ok(Self { rows, columns, orders, scheme, beside, every, renew, signature })
     }
 
-    /// Refuses what cannot be signed in time: renewal would take more than half of the machine.
+    /// Refuses what cannot be signed in time, where renewal would take more than half of the machine; and more lists of
+    /// changes than readers fetch.
     pub fn check(&self) -> Result<()> {
+        if self.lists() > LISTS_MAX {
+            let what = format!("readers would have to fetch up to {:.0} lists of changes", self.lists());
+            let least = shown(Duration::from_secs_f64((self.renew.as_secs_f64() / LISTS_MAX).ceil()));
+            let advice = format!("EVERY '{least}' or more seldom, or RENEW more often than {}", shown(self.renew));
+            return Err(Error::new(Kind::NotSupported, what).advise(advice));
+        }
         if self.all() * 2 > self.renew {
             let what = format!("this machine takes {} to sign all rows once", shown(self.all()));
             let advice = format!("renew them less often than every {}", shown(self.renew));
             return Err(Error::new(Kind::NotSupported, what).advise(advice));
         }
         Ok(())
+    }
+
+    /// Lists of changes from one renewal to the next.
+    fn lists(&self) -> f64 {
+        self.renew.as_secs_f64() / self.every.as_secs_f64()
     }
 
     fn all(&self) -> Duration {
@@ -84,7 +100,7 @@ impl Load {
     /// For people.
     pub fn told(&self) -> Vec<String> {
         let share = 100.0 * self.all().as_secs_f64() / self.renew.as_secs_f64();
-        let lists = self.renew.as_secs_f64() / self.every.as_secs_f64();
+        let lists = self.lists();
         let (rows, all, each) = (self.rows, shown(self.all()), per_row(self.signature));
         let mut told = vec![
             format!("signing all {rows} rows takes {all} ({} signatures of {each} ms)", self.signatures()),
@@ -151,6 +167,15 @@ mod tests {
         // Totals are renewed as well.
         let beside = Beside::default();
         assert!(Load { beside, ..load(1_000_000, 200) }.check().is_err());
+    }
+
+    #[test]
+    fn more_lists_of_changes_than_readers_fetch_are_refused() {
+        let often = |every: u64| Load { every: Duration::from_secs(every), ..load(1000, 90 * 86_400) };
+        assert!(often(78).check().is_ok());
+        let refused = often(77).check().expect_err("too many").to_string();
+        assert!(refused.contains("100987 lists"), "{refused}");
+        assert!(often(1).check().is_err());
     }
 
     #[test]

@@ -155,8 +155,9 @@ impl Publications {
             begin(database, asked)?
         };
         let interrupt = interrupt.clone();
-        let (every, done) = match self.run(database, &asked.table, Box::new(move || interrupt.check().is_err())) {
-            Ok(done) => done,
+        let run = self.run(database, &asked.table, Box::new(move || interrupt.check().is_err()));
+        let (every, done) = match run.and_then(|run| somebody_was_told(run, asked)) {
+            Ok(run) => run,
             Err(error) => {
                 settle(database, &asked.table, begun.before)?;
                 return Err(error);
@@ -320,6 +321,17 @@ fn settle(database: &Database, table: &str, record: Option<Vec<u8>>) -> Result<(
     })
 }
 
+/// Refuses what reached nobody: who mistyped the only address would learn of it from his readers.
+fn somebody_was_told(run: (Duration, Done), asked: &Publish) -> Result<(Duration, Done)> {
+    match &run.1.failures[..] {
+        [failure, ..] if run.1.failures.len() == asked.targets.len() => {
+            let what = format!("nobody could be told of table {}: {failure}", asked.table);
+            Err(Error::new(Kind::Network, what).advise("it is as it was before; PUBLISH it again"))
+        }
+        _ => Ok(run),
+    }
+}
+
 fn scheme_of(signing: sql::Signing) -> Scheme {
     match signing {
         sql::Signing::PerRecord => Scheme::PerRecord,
@@ -358,7 +370,8 @@ fn again(opened: Opened, wanted: &Definition, asked: &Publish) -> Result<Publica
 }
 
 fn terms(asked: &Publish) -> Terms {
-    Terms { every: milliseconds(asked.every), renew: milliseconds(asked.renew), max_age: u64::MAX }
+    let max_age = asked.max_age.map_or(u64::MAX, milliseconds);
+    Terms { every: milliseconds(asked.every), renew: milliseconds(asked.renew), max_age }
 }
 
 fn create(
@@ -391,6 +404,7 @@ fn bring_up_to_date(
         publication.rotate(now()?, new_key()?, &[]).map_err(told)?;
         notes.push("the signing key expires within a year: a new one signs from the next time on".into());
     }
+    publication.leave_expired_key(now()?).map_err(told)?;
     let (table, definition) = (publication.definition().name.clone(), publication.definition().clone());
     let mut connection = database.connect()?;
     let is_called_off = Arc::new(is_called_off);

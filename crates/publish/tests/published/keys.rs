@@ -138,6 +138,32 @@ fn what_an_expiring_key_signed_is_renewed_in_time() {
     assert_eq!(world.manifest().manifest().keys.len(), 2, "the expired key is not listed any more");
 }
 
+#[test]
+fn who_published_nothing_until_the_key_expired_is_believed_at_once_again() {
+    let plan = Plan {
+        definition: definition("prices"),
+        now: 1000,
+        every: 0,
+        renew: 0,
+        max_age: u64::MAX,
+        expires: 50_000_000,
+    };
+    let mut world = World::planned(plan, [5; 96]);
+    world.insert(vec![row("A", 1, Some(1), "x"), row("A", 2, Some(2), "x")]);
+    world.close();
+    assert!(!world.publication.leave_expired_key(world.now).expect("a key that signs"));
+    world.now = 60_000_000;
+    assert!(matches!(all(&mut world), Err(Refusal::Stale(_))));
+    let refused = world.publication.leave_expired_key(world.now).expect_err("no other key");
+    assert!(refused.to_string().contains("expired"), "{refused}");
+    world.publication.rotate(world.now, key(9), &[]).expect("a rotation");
+    assert!(world.publication.leave_expired_key(world.now).expect("another key"));
+    while !world.publication.renew(world.now, 100).expect("a step").is_done {}
+    world.close();
+    assert_eq!(all(&mut world).expect("rows of the new key").rows.len(), 2);
+    assert!(!world.publication.leave_expired_key(world.now).expect("a key that signs"));
+}
+
 /// A row that somebody who knows a key makes up: other values in the place of a record, in the period in which that was signed.
 fn forged(shelf: &MemoryShelf, rid: u64, thief: &SecretKey, owner: &World) -> MemoryShelf {
     let mut entry = shelf.entry(rid).expect("a record").clone();
