@@ -33,6 +33,7 @@ impl Misfit {
         let type_name = types::name(kind);
         match self {
             Misfit::Range => {
+                let given = if given == "text" { "value" } else { given };
                 Error::TooLarge(format!("{} {given} is out of range (column {column}, {type_name})", article(given)))
             }
             Misfit::Length => Error::TooLong(format!("a text is too long (column {column}, {type_name})")),

@@ -265,7 +265,10 @@ fn an_altered_table_whose_rows_cannot_be_read_is_altered() {
     assert!(notices.contains("the change stands, and rows move later"), "{notices}");
     // No two clouds say what the sum is; its cells are right wherever they lie.
     assert_eq!(database.ask("SELECT sum(n) FROM t"), "60");
-    assert!(database.ask("SELECT id, n FROM t").starts_with("error: "), "those of id lie at the two that do not answer");
+    assert!(
+        database.ask("SELECT id, n FROM t").starts_with("error: "),
+        "those of id lie at the two that do not answer"
+    );
     down(0);
     assert_eq!(database.ask("SELECT sum(n) FROM t"), "60");
     assert_eq!(database.ask("REPAIR TABLE t"), "f3|0|0|complete\nf4|0|0|complete\nf5|0|0|complete");
