@@ -2,11 +2,7 @@
 
 fn main() {
     let has = |feature: &str| std::env::var_os(format!("CARGO_FEATURE_{feature}")).is_some();
-    let machine = match (has("ROOMY"), has("LITTLE")) {
-        (true, true) => "mps2-an385-64k",
-        (true, false) => "mps2-an385",
-        _ => "lm3s6965evb",
-    };
+    let machine = if has("ROOMY") { "mps2-an385-64k" } else { "lm3s6965evb" };
     let here = std::env::var("CARGO_MANIFEST_DIR").expect("cargo says where it is");
     println!("cargo::rustc-link-search={here}/memory/{machine}");
     println!("cargo::rustc-link-arg-bins=-Tlink.x");

@@ -34,19 +34,23 @@ const SINGLE: u64 = 40;
 /// Pages that are programmed before the power goes.
 const CUT: u32 = 25;
 
-/// The most that was taken of RAM beside static data.
+/// The most that was taken of RAM beside static data: of heap and stack, and of both at one time.
 #[derive(Default)]
 struct Most {
+    heap: usize,
     stack: usize,
+    both: usize,
 }
 
 impl Most {
     /// Does `work` and says what it took.
     fn of<T>(&mut self, what: &str, token: Token, work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
         let before = token.meters();
-        let (done, stack) = stack::deepest(work);
+        let (done, stack) = stack::deepest(heap::watch(), work, heap::end);
         let (taken, after) = (heap::taken(), token.meters());
+        self.heap = self.heap.max(taken.reach);
         self.stack = self.stack.max(stack);
+        self.both = self.both.max(taken.reach + stack);
         hprintln!(
             "{:<12} heap {:>6} bytes, {:>6} left, reach {:>6}  stack {:>5} bytes  pages read {:>6}  written {:>5}",
             what,
@@ -104,7 +108,7 @@ fn life(most: &mut Most) -> Result<(), String> {
 
 #[entry]
 fn main() -> ! {
-    heap::begin();
+    heap::ready();
     let mut most = Most::default();
     let status = match life(&mut most) {
         Ok(()) => debug::EXIT_SUCCESS,
@@ -113,14 +117,14 @@ fn main() -> ! {
             debug::EXIT_FAILURE
         }
     };
-    let reach = heap::taken().reach;
-    let statics = stack::static_bytes() - heap::HEAP_BYTES;
+    let statics = stack::static_bytes();
     hprintln!(
-        "RAM: heap {} bytes, stack {} bytes, static {} bytes: {}",
-        reach,
+        "RAM: heap {} bytes, stack {} bytes, both at one time {} bytes, static {} bytes: {}",
+        most.heap,
         most.stack,
+        most.both,
         statics,
-        reach + most.stack + statics
+        most.both + statics
     );
     loop {
         debug::exit(status);
