@@ -79,6 +79,9 @@ fn show(inspection: &Inspection, db: &str) -> io::Result<()> {
         let counterfoil::Source { server, owner, table: of, .. } = source;
         line(out, "published", format_args!("{table}: table {of} of {owner}, from {server}"))?;
     }
+    for (table, at) in &inspection.dispersed {
+        line(out, "dispersed", format_args!("{table}: {} rows at clouds {}", at.rows, at.clouds.join(", ")))?;
+    }
     for (table, figures) in &inspection.relations {
         show_relation(out, table, figures, inspection.room)?;
     }

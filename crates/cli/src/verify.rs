@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use counterfoil::{Error, Verification};
+use counterfoil::{AtClouds, Error, Verification};
 
 use crate::arguments::Verify;
 use crate::context::Context;
@@ -37,12 +37,19 @@ fn show(verification: &Verification) -> io::Result<()> {
         rows += table.rows;
         entries += table.entries;
     }
+    for (table, AtClouds { rows, clouds }) in &verification.dispersed {
+        writeln!(
+            stdout,
+            "table {table}: {rows} rows at clouds {}, which are not asked here: REPAIR TABLE {table} EXTENDED does",
+            clouds.join(", ")
+        )?;
+    }
     let verdict = verdict(verification.problems.len());
     writeln!(
         stdout,
         "{} pages, {} tables, {rows} rows, {entries} index entries, {} records; freshness: {}; {verdict}",
         verification.pages,
-        verification.tables.len(),
+        verification.tables.len() + verification.dispersed.len(),
         verification.records,
         verification.freshness
     )?;

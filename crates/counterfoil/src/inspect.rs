@@ -4,8 +4,9 @@ mod series;
 
 use std::sync::Arc;
 
-use counterfoil_log::{Owner, Report, Room};
+use counterfoil_log::{Owner, Report, Room, Snapshot};
 use counterfoil_relation::{Table, TableUse};
+use counterfoil_sql::AtClouds;
 pub use counterfoil_sql::Source;
 use counterfoil_vault::CounterKind;
 
@@ -97,6 +98,8 @@ pub struct Inspection {
     pub tables: Vec<(String, u64)>,
     /// Published tables of others, and where their rows come from.
     pub published: Vec<(String, Source)>,
+    /// Dispersed tables, and what is known here of their rows.
+    pub dispersed: Vec<(String, AtClouds)>,
     /// How the tables that are no series are kept, by name.
     pub relations: Vec<(String, TableUse)>,
     /// How series tables are kept.
@@ -128,13 +131,16 @@ impl Database {
             Some((points, _)) => Ok(points),
             None => Ok::<_, crate::Error>(relations.count(&snapshot, table)?),
         };
-        let here = tables.iter().filter(|table| !counterfoil_sql::is_published(table));
+        let is_here =
+            |table: &&Arc<Table>| !counterfoil_sql::is_published(table) && !counterfoil_sql::is_dispersed(table);
+        let here = tables.iter().filter(is_here);
         let counted = here.map(|table| Ok((table.name.clone(), rows(table)?)));
         let source = |table: &Arc<Table>| match Source::of_table(table) {
             Ok(source) => source.map(|source| Ok((table.name.clone(), source))),
             Err(error) => Some(Err(error)),
         };
         let published = tables.iter().filter_map(source).collect::<Result<_, _>>()?;
+        let dispersed = at_clouds(&snapshot, &tables)?;
         let kept = tables.iter().map(|table| series::of(table, self.inner.engine.series(), &snapshot, &report));
         let series = kept.filter_map(Result::transpose).collect::<Result<_>>()?;
         let plain = tables.iter().filter(|table| table.engine.is_none());
@@ -165,6 +171,7 @@ impl Database {
             record_bytes: report.record_bytes,
             tables: counted.collect::<Result<_>>()?,
             published,
+            dispersed,
             relations: kept.collect::<Result<_>>()?,
             series,
             kept_apart: self.kept_apart(&snapshot)?,
@@ -194,4 +201,13 @@ fn containers(report: &Report) -> Vec<Container> {
         runs: container.runs,
     };
     report.containers.iter().map(container).collect()
+}
+
+/// The dispersed ones of these tables, and what is known of their rows.
+pub(crate) fn at_clouds(snapshot: &Snapshot, tables: &[Arc<Table>]) -> Result<Vec<(String, AtClouds)>> {
+    let known = |table: &Arc<Table>| match AtClouds::of(snapshot, table) {
+        Ok(known) => known.map(|known| Ok((table.name.clone(), known))),
+        Err(error) => Some(Err(error.into())),
+    };
+    tables.iter().filter_map(known).collect()
 }

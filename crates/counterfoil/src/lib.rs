@@ -72,7 +72,7 @@ pub use copies::Progress;
 pub use counterfoil_log::Room;
 pub use counterfoil_relation::{IndexUse, Lack, RunUse, StepUse, TableUse};
 pub use counterfoil_sql::{
-    SERVER_VERSION, TYPE_OF, Verdict, Verified, field_name, is_uuid, result_name, value, with_uuid,
+    AtClouds, SERVER_VERSION, TYPE_OF, Verdict, Verified, field_name, is_uuid, result_name, value, with_uuid,
 };
 pub use counters::CounterInfo;
 pub use database::Database;

@@ -6,11 +6,12 @@ use std::time::Duration;
 use counterfoil_flash::PageNumber;
 use counterfoil_log::Snapshot;
 use counterfoil_relation::{Problem, Table};
-use counterfoil_sql::SeriesReader;
+use counterfoil_sql::{AtClouds, SeriesReader};
 use counterfoil_vault::CounterKind;
 
 use crate::database::Database;
 use crate::error::{Error, Kind, Result};
+use crate::inspect::at_clouds;
 use crate::options::Place;
 use crate::rollback::Rollbacks;
 use crate::volume::Freshness;
@@ -41,6 +42,8 @@ pub struct Verification {
     pub pages: u64,
     /// What was read of each table.
     pub tables: Vec<TableCheck>,
+    /// Tables of which no row is here, and what is known of their rows: clouds are not asked.
+    pub dispersed: Vec<(String, AtClouds)>,
     /// Records by name.
     pub records: usize,
     /// Whether a counter says that this is the newest image: `compared`, `not checked`, `no counter`,
@@ -61,6 +64,7 @@ impl Database {
         let mut verification = Verification {
             pages: 0,
             tables: Vec::new(),
+            dispersed: Vec::new(),
             records: self.records().list("")?.len(),
             freshness: "compared",
             problems: Vec::new(),
@@ -150,8 +154,15 @@ impl Database {
         verification.problems.retain(|page| !report.problems.iter().any(|problem| problem.what.contains(page.what())));
         verification.problems.extend(report.problems.iter().map(problem));
         self.verify_series(snapshot, verification, progress);
-        let of_relation =
-            report.tables.into_iter().filter(|table| !verification.tables.iter().any(|done| done.table == table.table));
+        match at_clouds(snapshot, &self.tables(snapshot).unwrap_or_default()) {
+            Ok(dispersed) => verification.dispersed = dispersed,
+            Err(error) => verification.problems.push(error),
+        }
+        let is_told = |name: &String| {
+            verification.tables.iter().any(|done| done.table == *name)
+                || verification.dispersed.iter().any(|(dispersed, _)| dispersed == name)
+        };
+        let of_relation = report.tables.into_iter().filter(|table| !is_told(&table.table));
         let of_relation: Vec<_> = of_relation.collect();
         verification.tables.extend(of_relation.into_iter().map(|table| TableCheck {
             table: table.table,

@@ -160,6 +160,26 @@ fn damaged(table: &str, what: disperse::Damaged) -> Error {
     Error::Relation(counterfoil_relation::Error::corrupt(table, what.0))
 }
 
+/// What is known here of a table's rows that lie at clouds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AtClouds {
+    /// How many there are.
+    pub rows: u64,
+    /// The clouds, by their names.
+    pub clouds: Vec<String>,
+}
+
+impl AtClouds {
+    /// Of a dispersed table; none of another one.
+    ///
+    /// # Errors
+    /// [`Error::Relation`] where what is kept of it is damaged, [`Error::NotSupported`] where another version of this program keeps it.
+    pub fn of(view: &dyn View, table: &Table) -> Result<Option<Self>> {
+        let kept = is_dispersed(table).then(|| kept(view, table)).transpose()?;
+        Ok(kept.map(|kept| Self { rows: kept.live().len(), clouds: kept.declaration().clouds.clone() }))
+    }
+}
+
 /// What is to be said of a table's rows that lie at clouds, where tables are saved as far as they are here; none: none lie there.
 #[must_use]
 pub fn rows_elsewhere(view: &dyn View, table: &Table) -> Option<String> {

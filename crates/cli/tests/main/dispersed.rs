@@ -43,6 +43,9 @@ fn the_next_run_reads_what_the_one_before_wrote() {
     assert_eq!(ask("SELECT * FROM people ORDER BY id"), "id,name,salary\n1,Ada,10.50\n2,Bob,\n3,Ada,-3.00\n");
     assert_eq!(ask("SELECT sum(salary), count(*) FROM people"), "sum(salary),count(*)\n7.50,3\n");
     stage.refused(&["db", "INSERT INTO people VALUES (3, 'Eve', 0)"], 1, &["people_pkey"]);
+    // What is kept here says how many rows there are, and where; nobody is asked.
+    assert!(stage.good(&["inspect", "db"]).contains("people: 3 rows at clouds a, b, c"));
+    assert!(stage.good(&["verify", "db"]).contains("table people: 3 rows at clouds a, b, c, which are not asked here"));
     // One is down: a note says so, and what it has not been told waits.
     set_there(&stage, "c", false);
     let told = stage.run(&["db", "INSERT INTO people VALUES (4, 'Dan', 1)"]);

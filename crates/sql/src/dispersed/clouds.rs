@@ -20,6 +20,7 @@ use zeroize::Zeroizing;
 
 use super::closed::Closed;
 use super::define::Waits;
+use super::distribution::distribution;
 use super::goals;
 use super::repair::How;
 use super::words::{self, Relaid, Used};
@@ -300,6 +301,10 @@ impl Session {
         self.rights.to_reach_out()?;
         match asked {
             Asked::Use(used) => {
+                // What no table could be made with is told now.
+                if let Some(words) = used.as_ref().and_then(|used| used.coding.as_deref()) {
+                    distribution("USE CLOUDS", words)?;
+                }
                 self.settings.clouds = used;
                 Ok(Outcome::Done("USE CLOUDS"))
             }

@@ -795,6 +795,8 @@ fn the_papers_listings_run() {
         let created = world.database.ask(&format!("SHOW CREATE TABLE {table}"));
         assert_eq!(created.contains("clouds = 'a, b, c'"), is_there, "{created}");
     }
+    let told = world.database.ask("USE CLOUDS 'a' WITH 'plain'");
+    assert!(told.starts_with("error: ") && told.contains("USE CLOUDS WITH 'plain'"), "{told}");
     // One piece of two is no cell, and none of either cloud's files has one.
     world.set_there("a", false);
     assert!(world.database.ask("SELECT personname FROM medrecord").starts_with("error: "));
