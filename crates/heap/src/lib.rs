@@ -14,6 +14,7 @@
 //!
 //! This crate cuts memory up and touches none but by [`Units`]; making pointers of places is a matter of whoever has the memory.
 #![no_std]
+#![forbid(unsafe_code)]
 
 /// Where memory ends that may be taken: so many bytes from its beginning.
 pub type End = usize;
