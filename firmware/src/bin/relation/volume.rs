@@ -14,8 +14,8 @@ use counterfoil_firmware::token::{BLOCK_PAGES, Token};
 use counterfoil_flash::Read;
 use counterfoil_log::{Counting, Layout, Media, NoPins, Recovered, Settings, Writer, create};
 use counterfoil_relation::{
-    BUDGET_BYTES_MIN, Error, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable, NoScratch, Relations, RowBuilder, RowId,
-    Type, Vacuum, ValueRef,
+    BUDGET_BYTES_MIN, Error, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable, NoScratch, Relations, RowBuilder,
+    RowId, Type, Vacuum, ValueRef,
 };
 use counterfoil_vault::{DangerFixedEntropy, DatabaseId, Suite, Vault, VolumeKey};
 
