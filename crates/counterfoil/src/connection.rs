@@ -91,6 +91,7 @@ impl Connection {
     }
 
     /// One of the database itself, which may name tables that are hidden from its users.
+    #[cfg(feature = "publish")]
     pub(crate) fn own(inner: Arc<Inner>) -> Result<Self> {
         let session = Session::own(inner.engine.clone())?;
         Ok(Self { session, inner })
