@@ -31,7 +31,17 @@ const CACHE_BYTES: usize = 64 << 20;
 
 /// A store in one file.
 pub struct Embedded {
-    database: Database,
+    /// There until it is closed.
+    database: Option<Database>,
+}
+
+impl Drop for Embedded {
+    /// Closing writes what the library knows of free pages. A damaged file must not end the process then, either: nothing that was
+    /// acknowledged waits for it.
+    fn drop(&mut self) {
+        let database = self.database.take();
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(database)));
+    }
 }
 
 fn failed(error: impl Into<redb::Error>) -> StoreError {
@@ -69,9 +79,15 @@ impl Embedded {
             writing.open_table(ENTRIES).map_err(failed)?;
             writing.open_table(ORDERS).map_err(failed)?;
             writing.commit().map_err(failed)?;
-            Ok(Self { database })
+            Ok(Self { database: Some(database) })
         };
         catch_unwind(AssertUnwindSafe(open)).unwrap_or(Err(StoreError::Damaged("the store's file")))
+    }
+}
+
+impl Embedded {
+    fn database(&self) -> &Database {
+        self.database.as_ref().expect("it is there until it is closed")
     }
 }
 
@@ -85,7 +101,7 @@ fn place_key(table: u64, order: u8, position: &[u8]) -> Vec<u8> {
 
 impl Store for Embedded {
     fn read(&self, name: &TableName) -> Result<Option<Box<dyn Reading>>, StoreError> {
-        let reading = self.database.begin_read().map_err(failed)?;
+        let reading = self.database().begin_read().map_err(failed)?;
         let names = reading.open_table(NAMES).map_err(failed)?;
         let Some(table) = names.get(&name_key(name)[..]).map_err(failed)?.map(|table| table.value()) else {
             return Ok(None);
@@ -99,7 +115,7 @@ impl Store for Embedded {
         tables_max: u64,
         decide: &mut Decide<'_>,
     ) -> Result<Result<Touched, Refused>, StoreError> {
-        let writing = self.database.begin_write().map_err(failed)?;
+        let writing = self.database().begin_write().map_err(failed)?;
         let known = known(&writing, names)?;
         let kept = known.map(|table| kept(&writing, table)).transpose()?;
         let change = match decide(kept.as_ref()) {
