@@ -755,8 +755,13 @@ fn delimiter(text: &str) -> Result<u8, String> {
 /// `price=NUMERIC(10,2)`: a column and its type in SQL.
 fn column_type(text: &str) -> Result<(String, String), String> {
     let (name, kind) = text.split_once('=').map(|(name, kind)| (name.trim(), kind.trim())).unwrap_or_default();
-    let is_type = |letter: char| letter.is_ascii_alphanumeric() || " (),".contains(letter);
-    match !name.is_empty() && !kind.is_empty() && kind.chars().all(is_type) {
+    // A comma outside of parentheses would begin another column.
+    let (words, numbers) = kind.split_once('(').unwrap_or((kind, ")"));
+    let is_word = |letter: char| letter.is_ascii_alphanumeric() || letter == ' ';
+    let are_numbers = numbers.split_once(')').is_some_and(|(inside, behind)| {
+        inside.chars().all(|letter| letter.is_ascii_digit() || ", ".contains(letter)) && behind.chars().all(is_word)
+    });
+    match !name.is_empty() && !words.trim().is_empty() && words.chars().all(is_word) && are_numbers {
         true => Ok((name.to_owned(), kind.to_owned())),
         false => Err("a column and a type of SQL are wanted, such as price=NUMERIC(10,2)".into()),
     }
@@ -765,6 +770,19 @@ fn column_type(text: &str) -> Result<(String, String), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_column_has_one_type() {
+        let price = |kind: &str| Ok(("price".to_owned(), kind.to_owned()));
+        for kind in ["NUMERIC(10,2)", "timestamp (3) with time zone", "DOUBLE PRECISION", "DATE"] {
+            assert_eq!(column_type(&format!("price={kind}")), price(kind));
+        }
+        for wrong in
+            ["price", "=DATE", "price=", "price=DATE, x DATE", "price=DATE)", "price=DATE; x", "p=N(1) (2)", "p=(1)"]
+        {
+            assert!(column_type(wrong).is_err(), "{wrong}");
+        }
+    }
 
     fn expanded(line: &str) -> String {
         let words = line.split(' ').map(OsString::from).collect();

@@ -57,7 +57,7 @@ fn types_of_a_file_may_be_said_and_their_sums_are_signed() {
     stage.write("prices.csv", PRICES);
     let typed = ["--order-by", "symbol,day", "--type", "price=NUMERIC(10,2)"];
     for (kind, says) in
-        [("price", "price=NUMERIC"), ("prize=DATE", "no column prize"), ("price=MONEY)", "end of statement")]
+        [("price", "price=NUMERIC"), ("prize=DATE", "no column prize"), ("price=DATE, x DATE", "a type of SQL")]
     {
         let ended = stage.run(&["publish", "prices.csv", "--out", "site", "--order-by", "day", "--type", kind]);
         assert!(ended.code != 0 && ended.err.contains(says), "{kind}: {}", ended.err);

@@ -146,7 +146,13 @@ fn a_publication_that_reaches_nobody_is_none() {
     stage.refused(&["db", nobody], 2, &["nobody could be told", "127.0.0.1:1"]);
     assert_eq!(stage.good(&["db", "SHOW PUBLICATIONS"]).lines().count(), 1);
     let owner = publish(&stage);
-    stage.refused(&["db", nobody], 2, &["nobody could be told"]);
+    stage.refused(
+        &["db", &nobody.replace(" TO ", " RENEW '7 days' MAX AGE '9 days' TO ")],
+        2,
+        &["nobody could be told"],
+    );
+    let status = stage.good(&["publish", "status", "db", "--table", "quotes"]);
+    assert!(status.contains("after 90 days") && !status.contains("signatures count for"), "{status}");
     let shown = stage.good(&["db", "SHOW PUBLICATIONS"]);
     assert!(shown.contains(&owner) && shown.contains("dir:/") && !shown.contains("127.0.0.1"), "{shown}");
 }

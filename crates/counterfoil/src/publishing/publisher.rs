@@ -159,7 +159,8 @@ impl Publications {
         let (every, done) = match run.and_then(|run| somebody_was_told(run, asked)) {
             Ok(run) => run,
             Err(error) => {
-                settle(database, &asked.table, begun.before)?;
+                let _one = self.one_at_a_time.lock();
+                take_back(database, &asked.table, begun)?;
                 return Err(error);
             }
         };
@@ -257,6 +258,8 @@ struct Begun {
     owner: String,
     /// What the table's record was before.
     before: Option<Vec<u8>>,
+    /// The terms of before, if it has keys already.
+    terms: Option<Terms>,
     notices: Vec<String>,
 }
 
@@ -284,6 +287,7 @@ fn begin(database: &Database, asked: &Publish) -> Result<Begun> {
         load.scheme = wanted.scheme;
     }
     let mut notices = load.told();
+    let terms = opened.as_ref().map(|opened| opened.publication.terms());
     let publication = match opened {
         Some(opened) => {
             notices.extend(opened.was_put_back.then(|| PUT_BACK.to_owned()));
@@ -295,7 +299,7 @@ fn begin(database: &Database, asked: &Publish) -> Result<Begun> {
     let (every, renew, orders) = (asked.every, asked.renew, asked.orders.clone());
     let before = Publicized::of(&database.snapshot()?, &asked.table)?.map(|publicized| publicized.to_bytes());
     settle(database, &asked.table, Some(Publicized { every, renew, owner, orders, targets }.to_bytes()))?;
-    Ok(Begun { owner: owner.to_string(), before, notices })
+    Ok(Begun { owner: owner.to_string(), before, terms, notices })
 }
 
 /// Refuses a folder in which the database lies: it would be served with the folder.
@@ -329,6 +333,17 @@ fn somebody_was_told(run: (Duration, Done), asked: &Publish) -> Result<(Duration
             Err(Error::new(Kind::Network, what).advise("it is as it was before; PUBLISH it again"))
         }
         _ => Ok(run),
+    }
+}
+
+/// Leaves a table published as it was, or not: its record first, which says so, then the terms that readers are told. A cut in
+/// between leaves terms that the next PUBLISH sets anew.
+fn take_back(database: &Database, table: &str, begun: Begun) -> Result<()> {
+    settle(database, table, begun.before)?;
+    let Some(terms) = begun.terms else { return Ok(()) };
+    match open(database, TableLedger::of_published(database, table)?, &[])? {
+        Some(mut opened) => opened.publication.set_terms(now()?, terms, &[]).map_err(told),
+        None => Ok(()),
     }
 }
 
