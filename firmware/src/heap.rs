@@ -54,10 +54,11 @@ fn begin() -> usize {
 }
 
 impl CountedHeap {
-    /// The heap. Nobody else has it: there is one thread, and interrupts take nothing.
+    /// The heap: there is one thread, and interrupts take nothing. No reference is kept beyond one of the calls below, and none of them
+    /// calls another while it has it.
     #[allow(clippy::mut_from_ref)]
     fn counted(&self) -> &mut Counted {
-        // SAFETY: no reference is kept beyond the call of a function below, and none of them calls another one.
+        // SAFETY: nobody else has one, as above.
         unsafe { &mut *self.0.get() }
     }
 }

@@ -33,7 +33,8 @@ pub fn deepest<T>(from: usize, work: impl FnOnce() -> T, to: impl FnOnce() -> us
     let result = work();
     let end = to().next_multiple_of(size_of::<u32>());
     let lowest = lowest_change(end);
-    assert!(lowest > end, "the stack has met the heap");
+    // A frame may leave words as they were: so many of them in a row are none of it.
+    assert!(lowest >= end + MARGIN_BYTES, "the stack has met the heap");
     (result, begin() - lowest)
 }
 
