@@ -1,11 +1,15 @@
 //! What answers PUBLISH, UNPUBLISH and SHOW PUBLICATIONS, and publishes again when it is time.
+//!
+//! ```text
+//! record `published/NAME` of space SETTING: seconds since 1970 when somebody was last told of the table, u64 big-endian, to the minute
+//! ```
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use counterfoil_log::record_space;
+use counterfoil_log::{View, record_space};
 use counterfoil_proof::{Definition, Scheme};
 use counterfoil_publish::{Beside, Plan, Publication, Secrets, Terms};
 use counterfoil_sql::{self as sql, Interrupt, Publish, Published, Publishing};
@@ -46,12 +50,26 @@ pub(crate) struct Publications {
     worker: Worker,
 }
 
-/// How it went last, in this process.
+/// How it went last.
 struct Run {
     due: Instant,
     /// Seconds since 1970.
     at: Option<u64>,
     error: Option<String>,
+}
+
+/// When somebody was last told is noted once in so many seconds: not each publication is a commit more.
+const NOTED_EVERY: u64 = 60;
+
+/// The name of the record that says when a table was last published.
+fn published_record(table: &str) -> Vec<u8> {
+    [b"published/", table.as_bytes()].concat()
+}
+
+/// When a table was last published, as it is noted.
+fn noted(view: &dyn View, table: &str) -> Option<u64> {
+    let record = view.record(record_space::SETTING, &published_record(table))?;
+    Some(u64::from_be_bytes(record.as_ref().try_into().ok()?))
 }
 
 /// Whether what is being published is to end.
@@ -99,17 +117,18 @@ impl Publications {
         drop(snapshot);
         let mut wait = PATIENCE_MAX;
         for table in tables {
-            let due = self.due(&table);
+            let due = self.due(&database, &table);
             if due <= Instant::now() && !self.worker.is_ended() {
                 self.run_again(&database, &table);
             }
-            wait = wait.min(self.due(&table).saturating_duration_since(Instant::now()));
+            wait = wait.min(self.due(&database, &table).saturating_duration_since(Instant::now()));
         }
         wait
     }
 
-    fn due(&self, table: &str) -> Instant {
-        let first = || Run { due: Instant::now() + PATIENCE_OPENED, at: None, error: None };
+    fn due(&self, database: &Database, table: &str) -> Instant {
+        let at = || database.snapshot().ok().and_then(|view| noted(&view, table));
+        let first = || Run { due: Instant::now() + PATIENCE_OPENED, at: at(), error: None };
         self.runs.lock().entry(table.to_owned()).or_insert_with(first).due
     }
 
@@ -124,18 +143,17 @@ impl Publications {
         if let Some(error) = &error {
             database.volume().options.note(&format!("publishing {table}: {error}"));
         }
-        self.note(table, every, error);
+        self.note(database, table, every, error);
     }
 
-    fn note(&self, table: &str, every: Duration, error: Option<String>) {
+    fn note(&self, database: &Database, table: &str, every: Duration, error: Option<String>) {
         let wait = if error.is_some() { every.min(PATIENCE_MAX) } else { every };
-        let mut runs = self.runs.lock();
         // When somebody was told of it last, and not when that was tried.
         let at = match &error {
-            None => Some(crate::time::now()),
-            Some(_) => runs.get(table).and_then(|run| run.at),
+            None => Some(note_published(database, table)),
+            Some(_) => self.runs.lock().get(table).and_then(|run| run.at),
         };
-        runs.insert(table.to_owned(), Run { due: Instant::now() + wait, at, error });
+        self.runs.lock().insert(table.to_owned(), Run { due: Instant::now() + wait, at, error });
     }
 
     /// Publishes a table as it is now.
@@ -165,7 +183,7 @@ impl Publications {
             }
         };
         self.worker.start(self);
-        self.note(&asked.table, every, done.failures.first().cloned());
+        self.note(database, &asked.table, every, done.failures.first().cloned());
         self.worker.wake();
         let some = |text: String| vec![Some(text)];
         let columns = vec![
@@ -193,7 +211,10 @@ impl Publications {
                 .advise("SHOW PUBLICATIONS lists what is"));
         }
         if is_published {
-            database.change(|writer| Ok(writer.delete_record(record_space::SETTING, &record)?))?;
+            database.change(|writer| {
+                writer.delete_record(record_space::SETTING, &published_record(table))?;
+                Ok(writer.delete_record(record_space::SETTING, &record)?)
+            })?;
         }
         self.runs.lock().remove(table);
         let notice = if forgets_keys {
@@ -209,12 +230,13 @@ impl Publications {
     fn show(&self, database: &Database) -> Result<Published> {
         let names = ["table", "owner", "orders", "every", "renew", "targets", "last_published", "last_error"];
         let mut columns: Vec<Vec<Option<String>>> = vec![Vec::new(); names.len()];
-        let runs = self.runs.lock();
-        for (table, record) in sql::publications(&database.snapshot()?) {
+        let (runs, view) = (self.runs.lock(), database.snapshot()?);
+        for (table, record) in sql::publications(&view) {
             let publicized = Publicized::from_bytes(&record)?;
             let run = runs.get(&table);
             let orders: Vec<String> = publicized.orders.iter().map(|order| format!("({})", order.join(", "))).collect();
             let targets: Vec<String> = publicized.targets.iter().map(Target::to_string).collect();
+            let at = run.map_or_else(|| noted(&view, &table), |run| run.at);
             let row = [
                 Some(table),
                 Some(publicized.owner.to_string()),
@@ -222,7 +244,7 @@ impl Publications {
                 Some(load::shown(publicized.every)),
                 Some(load::shown(publicized.renew)),
                 Some(targets.join(", ")),
-                run.and_then(|run| run.at).map(crate::time::utc),
+                at.map(crate::time::utc),
                 run.and_then(|run| run.error.clone()),
             ];
             columns.iter_mut().zip(row).for_each(|(column, value)| column.push(value));
@@ -239,6 +261,17 @@ impl Publications {
             Publishing::Show => self.show(&database),
         }
     }
+}
+
+/// Notes that somebody was told of a table, and when that was. Where it cannot be noted, an earlier time stands after the next opening.
+fn note_published(database: &Database, table: &str) -> u64 {
+    let now = crate::time::now();
+    let is_noted = |at: u64| now.saturating_sub(at) < NOTED_EVERY && at <= now;
+    if !database.snapshot().is_ok_and(|view| noted(&view, table).is_some_and(is_noted)) {
+        let name = published_record(table);
+        _ = database.change(|writer| Ok(writer.put_record(record_space::SETTING, &name, &now.to_be_bytes())?));
+    }
+    now
 }
 
 /// As the SQL floor knows it.
