@@ -5,6 +5,7 @@
 //! entry        salt [16] | cell (coding/cells.rs) of the postcard form of Entry, under the key of the salt, as row `place`
 //! place        the first 8 bytes of the salt
 //! version      a root, which names the places of its parts | the parts
+//! claim        of a client that is to tell the next version (claims.rs)
 //! ```
 //! 1. A root counts if all the parts that it names are there: of two versions, whichever a cut has left, one is whole.
 //! 2. Of a table the highest version counts. What a newer one replaces is let go of when the newer one has arrived.
@@ -17,9 +18,10 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use zeroize::{Zeroize as _, Zeroizing};
 
+use crate::claims::Claim;
 use crate::coding::cells::Cells;
 use crate::fragments::{Answer, Data, Fragments, Name, Question, Strings};
-use crate::kept::Records;
+use crate::kept::{Kept, Records};
 use crate::keys::{Epoch, Purpose, Scope, Secret};
 use crate::provider::{Failure, Provider};
 use crate::watch::Watch;
@@ -61,10 +63,31 @@ pub struct Shown {
     pub parts: Records,
 }
 
+/// All that a cloud shows of the catalogue.
+#[derive(Default)]
+pub struct Contents {
+    /// Of each table the newest version that is whole, and the places of all its entries but claims.
+    pub tables: Vec<(Shown, BTreeSet<u64>)>,
+    /// Claims by their places, and of which tables they are.
+    pub claims: BTreeMap<u64, (TableNumber, Claim)>,
+    /// The places of everything, whoever's it is.
+    pub places: BTreeSet<u64>,
+}
+
+impl Contents {
+    /// The claims of a table.
+    #[must_use]
+    pub fn claims_of(&self, table: &TableNumber) -> BTreeMap<u64, Claim> {
+        let own = self.claims.iter().filter(|(_, (of, _))| of == table);
+        own.map(|(place, (_, claim))| (*place, *claim)).collect()
+    }
+}
+
 #[derive(Serialize, Deserialize)]
 enum Entry {
     Part { table: TableNumber, name: Vec<u8>, bytes: Vec<u8> },
     Root { table: TableNumber, version: u64, parts: Vec<(Vec<u8>, u64)> },
+    Claim { table: TableNumber, claim: Claim },
 }
 
 impl Entry {
@@ -73,6 +96,7 @@ impl Entry {
         match self {
             Self::Part { name, bytes, .. } => name.len() + bytes.len(),
             Self::Root { parts, .. } => parts.iter().map(|(name, _)| name.len() + ENTRY_SPARE).sum(),
+            Self::Claim { .. } => size_of::<Claim>(),
         }
     }
 }
@@ -101,12 +125,21 @@ impl Told {
         self.root.is_some() && self.version == shown.version && self.places().is_subset(places)
     }
 
-    /// Whether this is what a cloud was told last.
+    /// Whether this is what a cloud was told last, but for what clouds have let go of since.
     #[must_use]
     pub fn is(&self, parts: &Records) -> bool {
+        self.has(parts, |_| true)
+    }
+
+    /// Whether, of the parts that are meant, these are what a cloud was told last, but for what clouds have let go of since.
+    pub(crate) fn has(&self, parts: &Records, is_meant: impl Fn(&[u8]) -> bool) -> bool {
+        let counts = |name: &[u8]| is_meant(name) && Kept::is_worth_telling(name);
+        let is_told = |(name, bytes): (&Vec<u8>, &Zeroizing<Vec<u8>>)| {
+            self.parts.get(name).is_some_and(|(_, own)| *own == digest(bytes))
+        };
         self.root.is_some()
-            && self.parts.len() == parts.len()
-            && parts.iter().all(|(name, bytes)| self.parts.get(name).is_some_and(|(_, own)| *own == digest(bytes)))
+            && self.parts.keys().filter(|name| counts(name)).count() == parts.keys().filter(|name| counts(name)).count()
+            && parts.iter().filter(|(name, _)| counts(name)).all(is_told)
     }
 
     /// Places, ascending, of what this has and a newer one has not.
@@ -123,7 +156,7 @@ impl Told {
     }
 }
 
-fn digest(bytes: &[u8]) -> [u8; 16] {
+pub(crate) fn digest(bytes: &[u8]) -> [u8; 16] {
     let whole = Sha256::digest(bytes);
     std::array::from_fn(|at| whole[at])
 }
@@ -180,15 +213,7 @@ impl Catalogue {
         let mut entries = Strings::default();
         let mut newer = Told { version, called: self.name().as_str().to_owned(), ..Told::default() };
         let mut add = |entry: &Entry| -> Result<u64, E> {
-            let salt = draw()?;
-            let place = place(&salt);
-            // As long as it becomes: a vector that grows leaves copies of secrets behind.
-            let room = Vec::with_capacity(entry.bytes() + ENTRY_SPARE);
-            let plain = Zeroizing::new(postcard::to_extend(entry, room).expect("memory takes what it is given"));
-            entries.push_with(|bytes| {
-                bytes.extend_from_slice(&salt);
-                self.cells(salt).seal(place, Some(&plain), bytes);
-            });
+            let place = self.seal(entry, draw()?, &mut entries);
             coded.places.push(place);
             Ok(place)
         };
@@ -207,17 +232,56 @@ impl Catalogue {
         Ok((coded, newer))
     }
 
+    /// A claim, as an entry of its own. `salt`: one that nobody foresees.
+    #[must_use]
+    pub fn code_claim(&self, table: TableNumber, claim: Claim, salt: [u8; SALT_BYTES]) -> Fragments {
+        let mut entries = Strings::default();
+        let place = self.seal(&Entry::Claim { table, claim }, salt, &mut entries);
+        Fragments { places: vec![place], columns: vec![(self.column(), Data::Strings(entries))] }
+    }
+
+    /// Seals an entry behind others; its place.
+    fn seal(&self, entry: &Entry, salt: [u8; SALT_BYTES], entries: &mut Strings) -> u64 {
+        let place = place(&salt);
+        // As long as it becomes: a vector that grows leaves copies of secrets behind.
+        let room = Vec::with_capacity(entry.bytes() + ENTRY_SPARE);
+        let plain = Zeroizing::new(postcard::to_extend(entry, room).expect("memory takes what it is given"));
+        entries.push_with(|bytes| {
+            bytes.extend_from_slice(&salt);
+            self.cells(salt).seal(place, Some(&plain), bytes);
+        });
+        place
+    }
+
     /// Of each table the newest version that is whole, as a cloud shows them, and the places of all the entries that it shows of it.
     ///
     /// # Errors
     /// [`Failure`]; a cloud that has no catalogue shows none.
     pub fn read(&self, cloud: &dyn Provider, watch: &dyn Watch) -> Result<Vec<(Shown, BTreeSet<u64>)>, Failure> {
-        let mut entries: BTreeMap<u64, Entry> = BTreeMap::new();
+        self.contents(cloud, watch).map(|contents| contents.tables)
+    }
+
+    /// The places of all entries that a cloud shows, which is little to ask for.
+    ///
+    /// # Errors
+    /// As [`Catalogue::read`].
+    pub fn places(&self, cloud: &dyn Provider, watch: &dyn Watch) -> Result<BTreeSet<u64>, Failure> {
+        let mut places = BTreeSet::new();
+        self.ask(cloud, &Question::default(), &mut |answer| {
+            places.extend(answer.rows.places);
+            watch.part(0)
+        })?;
+        Ok(places)
+    }
+
+    /// All that a cloud shows.
+    ///
+    /// # Errors
+    /// As [`Catalogue::read`].
+    pub fn contents(&self, cloud: &dyn Provider, watch: &dyn Watch) -> Result<Contents, Failure> {
+        let (mut entries, mut places) = (BTreeMap::new(), BTreeSet::new());
         let question = Question { columns: vec![self.column()], ..Question::default() };
-        let mut left = ENTRIES_MAX;
-        let mut take = |answer: Answer| {
-            let shown = answer.rows.places.len() + 1;
-            left = left.checked_sub(shown).ok_or_else(|| Failure::Malformed("a catalogue without an end".into()))?;
+        self.ask(cloud, &question, &mut |answer| {
             let column = answer.rows.column(&self.column()).filter(|_| answer.rows.is_even());
             let Some(Data::Strings(sealed)) = column else {
                 return Err(Failure::Malformed("no entries of a catalogue".into()));
@@ -226,13 +290,33 @@ impl Catalogue {
                 watch.part(sealed.len())?;
                 entries.extend(self.open(sealed));
             }
+            places.extend(&answer.rows.places);
             watch.part(0)
+        })?;
+        let claims = entries.iter().filter_map(|(place, entry)| match entry {
+            Entry::Claim { table, claim } => Some((*place, (*table, *claim))),
+            _ => None,
+        });
+        Ok(Contents { tables: newest(&entries), claims: claims.collect(), places })
+    }
+
+    /// Asks for the whole catalogue, which has an end.
+    fn ask(
+        &self,
+        cloud: &dyn Provider,
+        question: &Question,
+        take: &mut dyn FnMut(Answer) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let mut left = ENTRIES_MAX;
+        let mut counted = |answer: Answer| {
+            let shown = answer.rows.places.len() + 1;
+            left = left.checked_sub(shown).ok_or_else(|| Failure::Malformed("a catalogue without an end".into()))?;
+            take(answer)
         };
-        match cloud.ask(&self.name(), &question, &mut take) {
-            Ok(()) => Ok(newest(&entries)),
+        match cloud.ask(&self.name(), question, &mut counted) {
             // What a cloud has nothing of is no table for it.
-            Err(Failure::NoTable) => Ok(Vec::new()),
-            Err(failure) => Err(failure),
+            Err(Failure::NoTable) => Ok(()),
+            answered => answered,
         }
     }
 
@@ -265,9 +349,10 @@ fn newest(entries: &BTreeMap<u64, Entry>) -> Vec<(Shown, BTreeSet<u64>)> {
         };
         let Some(parts) = parts.iter().map(part).collect::<Option<Records>>() else { continue };
         let of = |entry: &Entry| match entry {
-            Entry::Part { table, .. } | Entry::Root { table, .. } => *table,
+            Entry::Part { table, .. } | Entry::Root { table, .. } => Some(*table),
+            Entry::Claim { .. } => None,
         };
-        let all = entries.iter().filter(|(_, entry)| of(entry) == *table).map(|(place, _)| *place).collect();
+        let all = entries.iter().filter(|(_, entry)| of(entry) == Some(*table)).map(|(place, _)| *place).collect();
         newest.insert(*table, (Shown { table: *table, version: *version, parts }, all));
     }
     newest.into_values().collect()

@@ -32,10 +32,7 @@ pub struct Epochs(Vec<(u64, Epoch)>);
 impl Epochs {
     /// From this row on another one writes. Rows before keep theirs.
     pub fn begin(&mut self, first_row: u64, epoch: Epoch) {
-        debug_assert!(
-            self.0.last().is_none_or(|(last, _)| *last <= first_row),
-            "an epoch that began before the last one"
-        );
+        assert!(self.0.last().is_none_or(|(last, _)| *last <= first_row), "an epoch that began before the last one");
         // An epoch of no rows leaves nothing to open.
         if self.0.last().is_some_and(|(last, _)| *last == first_row) {
             self.0.pop();

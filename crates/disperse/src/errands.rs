@@ -10,7 +10,7 @@
 //! 3. A cloud that is slow is no cloud that hangs. Rows are waited for longer the more they are, and everything twice as long as
 //!    anything took that was done in the end. And what was done is remembered: telling the same again ends with that.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -32,6 +32,8 @@ const DROP: Duration = Duration::from_secs(600);
 /// For rows to come or go at one that was waited for in vain a moment ago, unless something has taken longer and was done: a statement
 /// tells it several things, and what it does in the end is remembered.
 const LATE: Duration = Duration::from_secs(1);
+/// Questions beside errands that nobody waits for any more.
+const ASIDES_MAX: usize = 8;
 /// However long something took.
 const PATIENCE_MAX: Duration = Duration::from_secs(600);
 
@@ -46,6 +48,8 @@ pub struct Errands {
     longest: Arc<AtomicU64>,
     /// Whether questions were waited for in vain.
     lateness: Lateness,
+    /// Questions beside errands that have not ended.
+    asides: Arc<AtomicUsize>,
 }
 
 #[derive(Default)]
@@ -66,6 +70,47 @@ fn busy() -> Failure {
 }
 
 impl Errands {
+    /// Does something at the cloud that overtakes what it is told, and is waited for no longer than this, whatever took how long before.
+    ///
+    /// # Errors
+    /// As [`Errands::run`].
+    pub fn aside(
+        &self,
+        patience: Duration,
+        errand: impl FnOnce() -> Result<(), Failure> + Send + 'static,
+    ) -> Result<(), Failure> {
+        let patience = if self.lateness.is_late() { patience.min(LATE) } else { patience };
+        let (asides, (end, ended)) = (self.asides.clone(), channel());
+        if asides.fetch_add(1, Ordering::Relaxed) >= ASIDES_MAX {
+            asides.fetch_sub(1, Ordering::Relaxed);
+            return Err(busy());
+        }
+        let started = thread::Builder::new().spawn(move || {
+            let done = errand();
+            asides.fetch_sub(1, Ordering::Relaxed);
+            // Nobody may wait any more.
+            let _ = end.send(done);
+        });
+        started.map_err(|error| {
+            self.asides.fetch_sub(1, Ordering::Relaxed);
+            Failure::Unreachable(format!("no thread to ask it: {error}"))
+        })?;
+        match ended.recv_timeout(patience) {
+            Ok(done) => done,
+            Err(RecvTimeoutError::Disconnected) => Err(Failure::Malformed("what asks it broke off".into())),
+            Err(RecvTimeoutError::Timeout) => {
+                self.lateness.note();
+                Err(Failure::Unreachable(format!("it has not answered for {} ms", patience.as_millis())))
+            }
+        }
+    }
+
+    /// Whether it was waited for in vain a moment ago.
+    #[must_use]
+    pub fn is_late(&self) -> bool {
+        self.lateness.is_late()
+    }
+
     /// Does something at the cloud, on a thread of its own. `about`: what it is, none: like nothing else.
     ///
     /// # Errors

@@ -8,6 +8,8 @@
 //! k layout u32 | cloud u16 | chunk u32    rows that are gone and that a cloud may still have
 //! c name of a cloud                 what the cloud was told of the catalogue (postcard)
 //! v                                 the last version of the catalogue that may have been told, u64
+//! w                                 for each client the last version that it told: client [16] | version u64, ascending
+//! d                                 the digest [16] of what was learned of other clients last
 //! ```
 //! Numbers in names are big-endian. A chunk that is empty has no record. A change writes the records that differ, in the commit of
 //! the rows that it is about; none of them is longer than 128 KiB and a head, however many rows come and go.
@@ -18,7 +20,8 @@ use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use crate::catalogue::Told;
+use crate::catalogue::{Told, digest};
+use crate::claims::Client;
 use crate::coder::Epochs;
 use crate::declaration::{Column, Declaration};
 use crate::keys::{Epoch, Secret};
@@ -43,6 +46,10 @@ pub struct Kept {
     pub told: BTreeMap<String, Told>,
     /// The last version of the catalogue that any cloud may have seen.
     pub version: u64,
+    /// For each client the last version that it told, as far as this one is made of those.
+    pub writers: BTreeMap<Client, u64>,
+    /// What [`Kept::summary`] was when it was learned from other clients.
+    learned: Option<[u8; 16]>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -67,7 +74,14 @@ impl Kept {
     pub fn new(secret: Secret, declaration: Declaration, incidents: u64) -> Self {
         let state = State::new(declaration.clouds.len());
         let layout = Layout { number: 0, secret, declaration, state, dropped: BTreeSet::new() };
-        Self { layouts: vec![layout], incidents, told: BTreeMap::new(), version: 0 }
+        Self {
+            layouts: vec![layout],
+            incidents,
+            told: BTreeMap::new(),
+            version: 0,
+            writers: BTreeMap::new(),
+            learned: None,
+        }
     }
 
     /// The layout to which rows come.
@@ -183,6 +197,59 @@ impl Kept {
         self.told.retain(|name, _| layouts.iter().any(|layout| layout.declaration.clouds.contains(name)));
     }
 
+    /// Whether all that clients have told who made another one is in this one, too; but for one of them, if that is said.
+    #[must_use]
+    pub fn has_all_of(&self, other: &Self, but: Option<&Client>) -> bool {
+        let mut told = other.writers.iter().filter(|(client, _)| Some(*client) != but);
+        told.all(|(client, version)| self.writers.get(client).is_some_and(|own| own >= version))
+    }
+
+    /// What these clients have told is known here.
+    pub fn note_writers(&mut self, writers: &BTreeMap<Client, u64>) {
+        for (client, version) in writers {
+            let own = self.writers.entry(*client).or_default();
+            *own = (*own).max(*version);
+        }
+    }
+
+    /// Notes that this is what others have told, and nothing of its own.
+    pub fn note_learned(&mut self) {
+        self.learned = Some(self.summary());
+    }
+
+    /// Whether there is nothing here that no cloud was told of.
+    #[must_use]
+    pub fn is_told(&self) -> bool {
+        let parts = self.to_parts();
+        self.learned == Some(self.summary()) || self.told.values().any(|told| told.has(&parts, Self::is_part))
+    }
+
+    /// Whether a part of a catalogue is one of these records.
+    fn is_part(name: &[u8]) -> bool {
+        matches!(name.first(), Some(b'i' | b'w' | b'h' | b'l' | b'a' | b'k'))
+    }
+
+    /// Whether a record is one of which clouds hear as soon as it changes. That they have let go of something they hear with the next
+    /// change: to let go of it again does nothing.
+    pub(crate) fn is_worth_telling(name: &[u8]) -> bool {
+        name.first() != Some(&b'k')
+    }
+
+    /// Whether rows are on their way that more clouds lack than may fail: nobody else can be sure of them yet.
+    #[must_use]
+    pub fn is_out_of_reach(&self) -> bool {
+        let current = self.current();
+        let lacking = |row: u64| current.state.untold.iter().filter(|untold| untold.lacks.contains(row)).count();
+        current.on_their_way().iter().any(|row| lacking(row) > current.declaration.may_fail)
+    }
+
+    fn summary(&self) -> [u8; 16] {
+        let parts = self.to_parts();
+        let told = parts.iter().filter(|(name, _)| Self::is_worth_telling(name));
+        let all: Vec<u8> = told.flat_map(|(name, bytes)| [&digest(name)[..], &digest(bytes)].concat()).collect();
+        digest(&all)
+    }
+
     /// The records of a table.
     #[must_use]
     pub fn to_records(&self) -> Records {
@@ -194,6 +261,9 @@ impl Kept {
         if self.version > 0 {
             records.insert(b"v".to_vec(), Zeroizing::new(self.version.to_be_bytes().to_vec()));
         }
+        if let Some(learned) = self.learned {
+            records.insert(b"d".to_vec(), Zeroizing::new(learned.to_vec()));
+        }
         records
     }
 
@@ -202,6 +272,10 @@ impl Kept {
     pub fn to_parts(&self) -> Records {
         let mut records = Records::new();
         records.insert(b"i".to_vec(), Zeroizing::new([&[VERSION][..], &self.incidents.to_be_bytes()].concat()));
+        if !self.writers.is_empty() {
+            let one = |(client, version): (&Client, &u64)| [&client[..], &version.to_be_bytes()].concat();
+            records.insert(b"w".to_vec(), Zeroizing::new(self.writers.iter().flat_map(one).collect()));
+        }
         for layout in &self.layouts {
             let number = layout.number.to_be_bytes();
             records.insert([b"h", &number[..]].concat(), head(layout));
@@ -256,6 +330,8 @@ struct Read {
     incidents: Option<u64>,
     told: BTreeMap<String, Told>,
     version: u64,
+    writers: BTreeMap<Client, u64>,
+    learned: Option<[u8; 16]>,
 }
 
 #[derive(Default)]
@@ -272,6 +348,8 @@ impl Read {
         match (kind, rest.len()) {
             (b'i', 0) => self.incidents = Some(read_incidents(bytes)?),
             (b'v', 0) => self.version = u64::from_be_bytes(bytes.try_into().map_err(|_| Damaged("a version"))?),
+            (b'w', 0) => self.writers = read_writers(bytes)?,
+            (b'd', 0) => self.learned = Some(bytes.try_into().map_err(|_| Damaged("what was learned"))?),
             (b'c', 1..) => {
                 let cloud = String::from_utf8(rest.to_vec()).map_err(|_| damaged)?;
                 let told = postcard::from_bytes(bytes).map_err(|_| Damaged("what a cloud was told"))?;
@@ -286,15 +364,18 @@ impl Read {
         Ok(())
     }
 
-    fn kept(self) -> Result<Option<Kept>, Damaged> {
+    fn kept(mut self) -> Result<Option<Kept>, Damaged> {
         let Some(incidents) = self.incidents else {
             return if self.layouts.is_empty() { Ok(None) } else { Err(Damaged("rows without a head")) };
         };
-        let layouts =
-            self.layouts.into_iter().map(|(number, read)| read.layout(number)).collect::<Result<Vec<_>, _>>()?;
+        let layouts = std::mem::take(&mut self.layouts).into_iter();
+        let layouts = layouts.map(|(number, read)| read.layout(number)).collect::<Result<Vec<_>, _>>()?;
         match layouts.is_empty() {
             true => Err(Damaged("a table without a layout")),
-            false => Ok(Some(Kept { layouts, incidents, told: self.told, version: self.version })),
+            false => {
+                let Read { told, version, writers, learned, .. } = self;
+                Ok(Some(Kept { layouts, incidents, told, version, writers, learned }))
+            }
         }
     }
 }
@@ -331,6 +412,19 @@ fn read_incidents(bytes: &[u8]) -> Result<u64, Damaged> {
         return Err(Damaged::OTHER_VERSION);
     }
     Ok(u64::from_be_bytes(rest.try_into().map_err(|_| Damaged("a number of incidents"))?))
+}
+
+fn read_writers(bytes: &[u8]) -> Result<BTreeMap<Client, u64>, Damaged> {
+    let damaged = Damaged("who has told clouds");
+    let writers = bytes.chunks(24).map(|one| {
+        let (client, version) = one.split_first_chunk::<16>().ok_or(damaged)?;
+        Ok((*client, u64::from_be_bytes(version.try_into().map_err(|_| damaged)?)))
+    });
+    let writers: Vec<(Client, u64)> = writers.collect::<Result<_, Damaged>>()?;
+    match writers.windows(2).all(|pair| pair[0].0 < pair[1].0) {
+        true => Ok(writers.into_iter().collect()),
+        false => Err(damaged),
+    }
 }
 
 fn read_head(bytes: &[u8]) -> Result<(Secret, Head, Epochs), Damaged> {

@@ -11,6 +11,7 @@
 
 mod asked;
 mod catalogue;
+mod claims;
 mod coder;
 pub mod coding;
 mod compared;
@@ -44,7 +45,8 @@ mod table;
 mod watch;
 mod whole;
 
-pub use catalogue::{Catalogue, Shown, TableNumber, Told};
+pub use catalogue::{Catalogue, Contents, Shown, TableNumber, Told};
+pub use claims::{Claim, Client, above, rivals};
 pub use coder::{Coder, Common, Epochs, PREFIX_CHARACTERS_MAX, Unfit};
 pub use declaration::{Column, Declaration, Distribution, Kind, Operations, ROWS_MAX_DEFAULT};
 pub use errands::{ByErrands, Errands};

@@ -94,11 +94,13 @@ impl State {
         self.untold[cloud].keeps.is_empty() && self.untold.iter().all(|untold| untold.lacks.is_empty())
     }
 
-    /// A number behind those of all rows that any cloud may have.
+    /// A number behind those of all rows that any cloud may have, and behind the row with which the last epoch began: whoever goes on has
+    /// another one, and what that sealed may have gone since.
     #[must_use]
     pub fn after_all(&self) -> u64 {
         let untold = self.untold.iter().flat_map(|untold| [untold.lacks.max(), untold.keeps.max()]);
-        untold.chain([self.live.max()]).flatten().max().map_or(0, |last| last + 1)
+        let began = self.epochs.iter().last().map(|(first, _)| first).filter(|first| *first > 0);
+        untold.chain([self.live.max(), began]).flatten().max().map_or(0, |last| last + 1)
     }
 
     /// Whether a row's fragments have left, wherever they are.

@@ -199,11 +199,12 @@ fn put_empty(writer: &mut dyn Storage, access: &Access, next_row: u64) -> Result
     access.table.indexes.iter().try_for_each(|index| catalog::put_index(writer, id, index.id, &empty))
 }
 
-/// Lets the rows of a table that never had any begin with a number.
+/// Lets the rows of a table that has none go on at a number, or behind those that it has had.
 pub(crate) fn go_on_at(shared: &Shared, writer: &mut dyn Storage, id: TableId, row: RowId) -> Result<(), Error> {
     let access = shared.access_to_write(writer, id)?;
-    if access.next_row() != 0 || row.0 > ROW_NUMBERS_MAX {
-        return Err(Error::misuse("rows of a table that has some"));
+    if row.0 > ROW_NUMBERS_MAX {
+        return Err(Error::misuse("a row number behind the last one that there may be"));
     }
-    put_empty(writer, &access, row.0)
+    define::drop_groups(shared, writer, &access)?;
+    put_empty(writer, &access, row.0.max(access.next_row()))
 }

@@ -533,8 +533,8 @@ impl Relations {
         catalog::identities(view, table.id)
     }
 
-    /// Lets a table without rows go on where another one has ended: with its next row's number and the next values of its identity
-    /// columns.
+    /// Lets a table without rows go on where another one has ended: with its next row's number, if that is above its own, and the next
+    /// values of its identity columns.
     ///
     /// # Errors
     /// [`Error::misuse`] for a table with rows, and for a number behind the last one that a row may have.
@@ -545,6 +545,9 @@ impl Relations {
         row: RowId,
         identities: &[(ColumnId, Option<i64>)],
     ) -> Result<(), Error> {
+        if self.count(&*writer, table)? > 0 {
+            return Err(Error::misuse("rows of a table that has some"));
+        }
         alter::go_on_at(&self.shared, writer, table.id, row)?;
         catalog::put_identities(writer, table.id, &identities.to_vec())
     }

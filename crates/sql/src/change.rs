@@ -245,6 +245,8 @@ impl Session {
 
     fn update(&mut self, with: Option<With>, update: &Update, parameters: &[Value]) -> Result<Outcome> {
         let (name, alias) = named_by_update(update)?;
+        self.lease_named(&name)?;
+        self.follow(update)?;
         let changed = self.change(|session, change| {
             let table = planner::rows_of(session.engine(), &*change.lease, &name)?;
             let direct = match with.is_none() && update.from.is_none() {
@@ -317,6 +319,8 @@ impl Session {
 
     fn delete(&mut self, with: Option<With>, delete: &Delete, parameters: &[Value]) -> Result<Outcome> {
         let (name, alias) = named_by_delete(delete)?;
+        self.lease_named(&name)?;
+        self.follow(delete)?;
         let changed = self.freeing_change(|session, change| {
             let table = planner::rows_of(session.engine(), &*change.lease, &name)?;
             let query = question_of_delete(with, delete, &alias);

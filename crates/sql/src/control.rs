@@ -12,6 +12,13 @@ use crate::transaction::{Block, Guard};
 impl Session {
     pub(crate) fn control(&mut self, statement: &Statement) -> Result<Outcome> {
         let synchronous = self.settings.synchronous_commit;
+        if matches!(statement, Statement::Commit { .. }) {
+            let leased = self.are_leased_still();
+            leased.inspect_err(|_| {
+                self.guard.transaction.rollback(&self.guard.engine);
+                self.end_cursors(false);
+            })?;
+        }
         let Guard { transaction, engine } = &mut self.guard;
         match statement {
             Statement::StartTransaction { modes, modifier: None, statements, exception: None, .. }

@@ -176,6 +176,7 @@ impl Session {
             }
         };
         naming::name_query(&mut query, naming::Names::Written);
+        self.follow(&query)?;
         let snapshot = self.view()?;
         let plan = self.planner.plan_query(query, &snapshot, Vec::new())?;
         Ok(CopyOut { rows: self.rows(&plan)?, form, begins: true, written: 0, ends: Vec::new() })
@@ -214,6 +215,7 @@ impl Session {
             return Err(Error::Sql("COPY FROM puts rows into a table".into()));
         };
         let name = table_name(name)?;
+        self.lease_named(&name)?;
         let rows = self.change(|session, change| {
             let table = planner::rows_of(session.engine(), &*change.lease, &name)?;
             let places = places(&table, columns)?;

@@ -184,6 +184,12 @@ impl Session {
             ObjectType::Index => ("DROP INDEX", "index"),
             other => return Err(Error::NotSupported(format!("DROP {other}"))),
         };
+        // Whoever has gone apart from others may drop what he has.
+        for name in names.iter().filter(|_| what == "table") {
+            if let Err(error @ Error::Locked(_)) = self.lease_named(name) {
+                return Err(error);
+            }
+        }
         self.freeing_change(|session, change| {
             for name in names {
                 session.drop_object(change, name, what, if_exists, cascade)?;
@@ -243,6 +249,7 @@ impl Session {
         }
         let restart = matches!(truncate.identity, Some(TruncateIdentityOption::Restart));
         let names = truncate.table_names.iter().map(|target| table_name(&target.name)).collect::<Result<Vec<_>>>()?;
+        names.iter().try_for_each(|name| self.lease_named(name))?;
         self.freeing_change(|session, change| {
             for name in &names {
                 let table = planner::rows_of(session.engine(), &*change.lease, name)?;
@@ -299,6 +306,7 @@ impl Session {
                 return self.relay(&name, &dispersed::Relaid::Options(options));
             }
         }
+        self.lease_named(&name)?;
         self.change(|session, change| {
             let mut name = name;
             for operation in &alter.operations {
@@ -310,7 +318,10 @@ impl Session {
                 let table = planner::table(session.engine(), &*change.lease, &name)?;
                 publishing::keep_published(&*change.lease, &table.name)?;
                 published::refuse(&table, "ALTER TABLE")?;
-                dispersed::refuse(&table, "ALTER TABLE")?;
+                match is_renaming(operation) && dispersed::is_dispersed(&table) {
+                    true => session.is_leased_still(change, &table)?,
+                    false => dispersed::refuse(&table, "ALTER TABLE")?,
+                }
                 let over = session.views_over(change, &name)?;
                 name = session.alter(change, &table, operation)?;
                 let (what, cascade) = changed(&table.name, operation);
@@ -376,6 +387,11 @@ impl Session {
                 if let (Ok(table), Some(option)) = (&made, option) {
                     made = Ok(series::set_options(self.engine(), &mut change.lease, table, vec![option])?);
                 }
+                if dispersed::is_dispersed(table)
+                    && let Ok(table) = &made
+                {
+                    made = Ok(dispersed::renamed_column(self, change, table, (&from, &to))?);
+                }
                 made
             }
             AlterTableOperation::RenameTable {
@@ -383,7 +399,11 @@ impl Session {
             } => {
                 let to = table_name(to)?;
                 reserved(&to)?;
-                relations.rename_table(lease, table, &to)
+                let made = relations.rename_table(lease, table, &to);
+                if dispersed::is_dispersed(table) {
+                    dispersed::renamed(self, table);
+                }
+                made
             }
             AlterTableOperation::SetOptionsParens { options } if series::is_series(table) => {
                 let options = options.iter().map(option).collect::<Result<_>>()?;
@@ -393,6 +413,11 @@ impl Session {
         };
         Ok(altered.map_err(Error::Relation)?.name.clone())
     }
+}
+
+/// What is said of a table alone, and moves nothing.
+fn is_renaming(operation: &AlterTableOperation) -> bool {
+    matches!(operation, AlterTableOperation::RenameColumn { .. } | AlterTableOperation::RenameTable { .. })
 }
 
 /// Drops columns; the table without them.

@@ -23,6 +23,7 @@ mod asked_where;
 mod brought_back;
 mod catalogue;
 mod change;
+mod claiming;
 mod closed;
 mod clouds;
 mod columns;
@@ -30,8 +31,12 @@ mod conditions;
 mod contents;
 mod define;
 mod distribution;
+mod following;
 mod goals;
 mod leakage;
+mod learning;
+mod lease;
+mod leases;
 mod metering;
 mod moving;
 mod provider;
@@ -56,13 +61,14 @@ use counterfoil_relation::{Table, TableId};
 use parking_lot::Mutex;
 
 pub use brought_back::{BroughtBack, Lost, lost_tables};
-pub use catalogue::Owner;
+pub use catalogue::{BEFORE as CATALOGUE_BEFORE, Owner};
 pub(crate) use change::{conflicts, delete, fetch, insert, refuse, truncate, update};
 pub use clouds::clouds_sql;
 pub(crate) use clouds::{parse, read};
 pub use define::for_clause;
-pub(crate) use define::{forget, is_of_column, option_is_known, option_is_number};
+pub(crate) use define::{forget, is_of_column, option_is_known, option_is_number, renamed, renamed_column};
 pub(crate) use goals::{refuse_bound, said_goal, take_goal};
+pub(crate) use leases::Leased;
 pub(crate) use provider::DispersedProvider;
 pub(crate) use push::Dropped;
 pub(crate) use sums::from_shares;
@@ -119,8 +125,8 @@ pub(crate) struct Dispersed {
     untold: Mutex<HashMap<TableId, Instant>>,
     /// Whether all tables were looked at since the database was opened.
     is_checked: AtomicBool,
-    /// When it was seen last of tables that no other copy of this database has told clouds of later versions.
-    compared: Mutex<HashMap<TableId, Instant>>,
+    /// What this database changes and no other client meanwhile.
+    leases: leases::Leases,
     /// The epochs that this process has begun.
     epochs: Mutex<HashMap<TableId, Epoch>>,
     /// What each cloud is told, by its address.

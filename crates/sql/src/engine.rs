@@ -59,6 +59,8 @@ pub struct EngineOptions {
     pub ram: Option<Ram>,
     /// Whether somebody calls [`Engine::tidy`] when nobody writes: then commits leave it all but the most pressing.
     pub is_tidied: bool,
+    /// For how many seconds other clients of a dispersed table wait for this one where it does not go on with what it began.
+    pub lease_seconds: u32,
 }
 
 impl Default for EngineOptions {
@@ -66,9 +68,21 @@ impl Default for EngineOptions {
         let parallelism = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
         let memory_bytes = MEMORY_BYTES_DEFAULT.max(parallelism * memory::MEMORY_BYTES_MIN);
         let (spill, clock) = (None, Clock::default());
-        EngineOptions { memory_bytes, parallelism, spill, clock, is_little: false, ram: None, is_tidied: false }
+        EngineOptions {
+            memory_bytes,
+            parallelism,
+            spill,
+            clock,
+            is_little: false,
+            ram: None,
+            is_tidied: false,
+            lease_seconds: LEASE_SECONDS,
+        }
     }
 }
+
+/// The one of [`EngineOptions::lease_seconds`] that is taken otherwise: twice as long as a cloud is waited for that is slow.
+const LEASE_SECONDS: u32 = 30;
 
 /// One open database, as its sessions see it.
 pub struct Engine {

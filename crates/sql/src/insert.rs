@@ -64,6 +64,10 @@ impl Session {
             return Err(Error::NotSupported("INSERT into anything but a table".into()));
         };
         let name = statement::table_name(name)?;
+        self.lease_named(&name)?;
+        if let Some(source) = insert.source.as_ref().filter(|source| !matches!(*source.body, SetExpr::Values(_))) {
+            self.follow(source)?;
+        }
         let changed = self.adding_change(&name, |session, change| {
             let table = planner::rows_of(session.engine(), &*change.lease, &name)?;
             let target = target(table, insert)?;

@@ -60,13 +60,14 @@ impl Session {
         self.planner.interrupt.clear();
         self.notices.clear();
         self.begin_statement()?;
-        let loaded = self.change(|session, change| session.load_into(change, table, columns, batches));
+        let leased = self.lease_named(table);
+        let loaded =
+            leased.and_then(|()| self.change(|session, change| session.load_into(change, table, columns, batches)));
         if loaded.is_err() {
             self.guard.transaction.fail();
         }
-        let rows = loaded?.rows;
         self.tell_clouds();
-        Ok(rows)
+        Ok(loaded?.rows)
     }
 
     fn load_into(

@@ -69,6 +69,8 @@ pub struct Session {
     pub(crate) cache: Cache,
     /// Dispersed tables that were dropped: their clouds are told if that has been committed.
     pub(crate) dropped: Vec<dispersed::Dropped>,
+    /// Dispersed tables that no other client changes while this session does.
+    pub(crate) leased: dispersed::Leased,
 }
 
 impl Session {
@@ -109,6 +111,7 @@ impl Session {
             notices: Vec::new(),
             cache: Cache::default(),
             dropped: Vec::new(),
+            leased: dispersed::Leased::default(),
         };
         session.tell_planner();
         Ok(session)
@@ -327,6 +330,7 @@ impl Session {
             // One transaction writes at a time: the rows cannot change once this one is it.
             self.change(|_, _| Ok(()))?;
         }
+        self.follow(&statement)?;
         self.planner.is_writing = self.guard.transaction.is_writing();
         let snapshot = self.view()?;
         let plan = self.planner.plan(statement, &snapshot, Vec::new())?;

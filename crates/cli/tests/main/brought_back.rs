@@ -225,3 +225,79 @@ fn rows_wait_for_shares_unless_nobody_wants_them() {
 fn bring_back_with(stage: &Stage, shares: &str) {
     stage.good(&["restore", "--from", "dir:a", "db", "--key-file", shares]);
 }
+
+#[test]
+fn two_machines_change_one_table_in_turns() {
+    let (stage, _) = told();
+    // The other machine has a state of its own.
+    let elsewhere = |words: &[&str]| {
+        let mut command = stage.command(words);
+        let told = command.env("COUNTERFOIL_STATE_DIR", stage.path("elsewhere")).output().expect("runs");
+        (
+            told.status.code(),
+            String::from_utf8(told.stdout).expect("text"),
+            String::from_utf8(told.stderr).expect("text"),
+        )
+    };
+    let (code, _, says) = elsewhere(&["restore", "--from", "dir:a", "other", "--key-file", "shares"]);
+    assert_eq!(code, Some(0), "{says}");
+    let count = "SELECT count(*), sum(salary) FROM people";
+    for round in 1..=3 {
+        let (own, others) = (1000 + round, 2000 + round);
+        stage.good(&["db", &format!("INSERT INTO people VALUES ({own}, 'here', 1)")]);
+        let (code, _, says) = elsewhere(&["other", &format!("INSERT INTO people VALUES ({others}, 'elsewhere', 2)")]);
+        assert!(code == Some(0) && !says.contains("warning"), "{says}");
+        let (code, _, says) = elsewhere(&["other", &format!("INSERT INTO people VALUES ({own}, 'again', 2)")]);
+        assert!(code == Some(1) && says.contains("people_pkey"), "{says}");
+        let (_, counted, _) = elsewhere(&["other", count]);
+        assert!(counted.contains(&format!("\n{},", 30 + 2 * round)), "{counted}");
+        assert_eq!(stage.good(&["db", count]), counted);
+    }
+    // Each of them is brought back as the other one knows it.
+    let (_, rows, _) = elsewhere(&["other", ALL]);
+    assert_eq!(stage.good(&["db", ALL]), rows);
+    lose(&stage);
+    bring_back(&stage, "dir:c");
+    assert_eq!(stage.good(&["db", ALL]), rows);
+}
+
+#[test]
+fn a_client_of_a_key_that_was_changed_destroys_nothing() {
+    let (stage, _) = told();
+    stage.good(&["key", "split", "db", "--need", "2", "--of", "3", "again"]);
+    let elsewhere = |words: &[&str]| {
+        let told = stage.command(words).env("COUNTERFOIL_STATE_DIR", stage.path("elsewhere")).output().expect("runs");
+        (told.status.code(), String::from_utf8(told.stderr).expect("text"))
+    };
+    assert_eq!(elsewhere(&["restore", "--from", "dir:a", "other", "--key-file", "again"]).0, Some(0));
+    assert_eq!(elsewhere(&["other", "INSERT INTO people VALUES (2000, 'elsewhere', 2)"]).0, Some(0));
+    stage.good(&["rekey", "db", "--data"]);
+    stage.good(&["key", "split", "db", "--need", "2", "--of", "3", "new"]);
+    stage.good(&["db", "INSERT INTO people VALUES (1000, 'here', 1)"]);
+    for statement in ["INSERT INTO people VALUES (3000, 'lost', 2)", "REPAIR TABLE people"] {
+        let (code, says) = elsewhere(&["other", statement]);
+        assert!(code == Some(4) && says.contains("rekey --data") && says.contains("restore --from"), "{says}");
+    }
+    assert_eq!(stage.good(&["db", "SELECT count(*) FROM people"]), "count(*)\n32\n");
+}
+
+#[test]
+fn a_key_that_is_changed_by_who_is_behind_destroys_nothing() {
+    let (stage, _) = told();
+    stage.good(&["key", "split", "db", "--need", "2", "--of", "3", "again"]);
+    let elsewhere = |words: &[&str]| {
+        let told = stage.command(words).env("COUNTERFOIL_STATE_DIR", stage.path("elsewhere")).output().expect("runs");
+        (told.status.code(), String::from_utf8(told.stderr).expect("text"))
+    };
+    assert_eq!(elsewhere(&["restore", "--from", "dir:a", "other", "--key-file", "again"]).0, Some(0));
+    assert_eq!(elsewhere(&["other", "INSERT INTO people VALUES (2000, 'elsewhere', 2)"]).0, Some(0));
+    // It has not heard of that row, nor does it hear of it under the new key before it looks.
+    stage.good(&["rekey", "db", "--data"]);
+    stage.good(&["key", "split", "db", "--need", "2", "--of", "3", "new"]);
+    stage.good(&["db", "INSERT INTO people VALUES (1000, 'here', 1)"]);
+    assert_eq!(stage.good(&["db", "SELECT count(*) FROM people"]), "count(*)\n32\n");
+    lose(&stage);
+    let told = stage.run(&["restore", "--from", "dir:b", "db", "--key-file", "new"]);
+    assert_eq!(told.code, 0, "{}", told.err);
+    assert_eq!(stage.good(&["db", "SELECT count(*) FROM people"]), "count(*)\n32\n");
+}

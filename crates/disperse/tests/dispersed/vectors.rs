@@ -7,7 +7,7 @@ use counterfoil_disperse::coding::places::Places;
 use counterfoil_disperse::coding::shares::Coefficients;
 use counterfoil_disperse::coding::tags::Tags;
 use counterfoil_disperse::fragments::Data;
-use counterfoil_disperse::{Catalogue, Coder, Coding, Epoch, Placement, Purpose, Records, Scope, Secret, Told};
+use counterfoil_disperse::{Catalogue, Claim, Coder, Coding, Epoch, Placement, Purpose, Records, Scope, Secret, Told};
 
 use crate::clouds::declaration;
 
@@ -66,7 +66,10 @@ fn the_catalogue_is_that_of_the_specification() {
     };
     let (entries, _) = catalogue.code([0x22; 16], 1, &part, &Told::default(), draw).expect("salts");
     let Data::Strings(strings) = &entries.columns[0].1 else { panic!("entries") };
-    for told in [catalogue.name().as_str().to_owned(), hex(strings.get(0))] {
+    let claim = Claim { client: [0x55; 16], version: 300, still: 30 };
+    let claimed = catalogue.code_claim([0x22; 16], claim, [0x66; 16]);
+    let Data::Strings(claims) = &claimed.columns[0].1 else { panic!("an entry") };
+    for told in [catalogue.name().as_str().to_owned(), hex(strings.get(0)), hex(claims.get(0))] {
         assert!(spec.contains(&format!("`{told}`")), "SPEC.md does not say `{told}`");
     }
 }

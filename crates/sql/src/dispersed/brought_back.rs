@@ -42,7 +42,7 @@ impl Session {
     fn bring_one_back(&mut self, lost: Lost) -> Result<BroughtBack> {
         let Lost { definition, parts, version, .. } = lost;
         let own = parts.iter().filter(|(name, _)| ![DEFINITION, HEADER].contains(&&name[..]));
-        let mut there = Kept::from_records(own.map(|(name, bytes)| (&name[..], &bytes[..])))
+        let there = Kept::from_records(own.map(|(name, bytes)| (&name[..], &bytes[..])))
             .map_err(|what| damaged(&definition.name, what))?
             .ok_or_else(|| damaged(&definition.name, disperse::Damaged("no rows")))?;
         self.change(|_, change| {
@@ -55,19 +55,12 @@ impl Session {
         let view = self.view()?;
         let table = planner::table(self.engine(), &view, &definition.name)?;
         drop(view);
-        // Rows that not all clouds had yet: REPAIR TABLE sees which of them can be read.
-        let next_row = there.after_all();
-        let lie_elsewhere = there.live();
-        let current = there.current_mut();
-        let on_their_way = current.on_their_way();
-        // Those that were about to move lie where they did: what the next clouds have of them goes.
-        current.state.gone(&(&on_their_way & &lie_elsewhere));
-        current.state.live |= on_their_way - lie_elsewhere;
-        current.state.untold.iter_mut().for_each(|untold| untold.lacks.clear());
+        let (mut there, next_row, _) = as_there(there);
         there.incidents = BROUGHT_BACK;
         there.version = version;
         let clouds = there.declaration().clouds.iter().cloned();
         there.told = clouds.map(|name| (name, Told::anew(version, &BTreeSet::new()))).collect();
+        there.note_learned();
         let identities: Vec<_> = definition.identities.into_iter().map(|(id, next)| (ColumnId(id), next)).collect();
         let rows = there.live().len();
         self.change(|session, change| {
@@ -82,6 +75,21 @@ impl Session {
         })?;
         Ok(BroughtBack { name: definition.name, rows })
     }
+}
+
+/// What another client has told, for one who has none of its rows; the number that the next row has, and whether all clouds have all rows.
+/// Those that some lack still lie with the others: REPAIR TABLE sees which of them can be read.
+pub(super) fn as_there(mut there: Kept) -> (Kept, u64, bool) {
+    let next_row = there.after_all();
+    let lie_elsewhere = there.live();
+    let current = there.current_mut();
+    let on_their_way = current.on_their_way();
+    let is_whole = on_their_way.is_empty();
+    // Those that were about to move lie where they did: what the next clouds have of them goes.
+    current.state.gone(&(&on_their_way & &lie_elsewhere));
+    current.state.live |= on_their_way - lie_elsewhere;
+    current.state.untold.iter_mut().for_each(|untold| untold.lacks.clear());
+    (there, next_row, is_whole)
 }
 
 impl Lost {

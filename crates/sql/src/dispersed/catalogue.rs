@@ -12,32 +12,30 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use counterfoil_disperse::fragments::{Fragments, Name};
 use counterfoil_disperse::{
-    self as disperse, Catalogue, Damaged, Failure, Kept, Layout, Patient, Provider, Records, Secret, Told,
+    self as disperse, Catalogue, Failure, Kept, Layout, Patient, Provider, Records, Secret, Told,
 };
 use counterfoil_log::{View, record_space};
 use counterfoil_relation::Table;
-use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::clouds::{self, Cloud};
+use super::learning::{self, is_later, told_by_another};
+use super::lease::both;
+use super::leases::Leases;
 use super::push::each;
 use super::waiting::Waiting;
 use super::{Dispersed, define, is_put_back, keep, kept, shared};
 use crate::error::{Error, Result};
 use crate::session::Session;
+use crate::transaction::Change;
 
 pub(super) const DEFINITION: &[u8] = b"t";
 pub(super) const HEADER: &[u8] = b"s";
 const SPLIT: &[u8] = b"key-split";
-/// So long it is taken for granted that nobody else tells clouds of a table.
-const COMPARED: Duration = Duration::from_secs(600);
-/// So long a cloud is waited for when that is looked at.
-const COMPARING: Duration = Duration::from_secs(5);
 /// Why a database is never as it was when its clouds were last compared with it: it was brought back from them.
 pub(super) const BROUGHT_BACK: u64 = u64::MAX;
 
@@ -91,9 +89,23 @@ pub(super) fn opened(dispersed: &Dispersed, catalogue: &Catalogue, cloud: &Cloud
     clouds::open_or_closed(dispersed, cloud, catalogue.files_key())
 }
 
-fn of_view<'a>(view: &dyn View, names: impl IntoIterator<Item = &'a String>) -> Result<Vec<Cloud>> {
+pub(super) fn of_view<'a>(view: &dyn View, names: impl IntoIterator<Item = &'a String>) -> Result<Vec<Cloud>> {
     let gone = |name: &String| Error::NotFound(format!("no cloud {name}: CREATE CLOUD {name} again"));
     names.into_iter().map(|name| clouds::named(view, name)?.ok_or_else(|| gone(name))).collect()
+}
+
+/// The secrets of catalogues that clouds may show still, each of 32 bytes: of keys from before.
+pub const BEFORE: &[u8] = b"catalogue-before";
+
+/// The catalogue that clouds were told of a table, or some of them: that of a key of before, until all have been told another one. Other
+/// clients know no other.
+pub(super) fn as_told(view: &dyn View, own: Catalogue, kept: &Kept) -> Catalogue {
+    let name = own.name();
+    let mut stale = kept.told.values().filter(|told| !told.called.is_empty() && told.called != name.as_str());
+    let (Some(told), Some(before)) = (stale.next(), view.record(record_space::SETTING, BEFORE)) else { return own };
+    let secrets = before.chunks_exact(32).filter_map(|bytes| <&[u8; 32]>::try_from(bytes).ok());
+    let before = secrets.map(|bytes| Catalogue::new(secret(bytes)));
+    before.into_iter().find(|before| before.name().as_str() == told.called).unwrap_or(own)
 }
 
 /// What each cloud of a table was told, in the order of its clouds.
@@ -137,12 +149,16 @@ impl Leaving {
         let Some(cloud) = &self.clouds[cloud] else { return Ok(()) };
         let (cloud, name) = (cloud.as_ref().map_err(Clone::clone)?, self.catalogue.name());
         // All that it shows of the table, whoever told it.
-        let (own, others): (Vec<_>, Vec<_>) =
-            self.catalogue.read(&**cloud, &Patient)?.into_iter().partition(|(shown, _)| shown.table == self.table);
-        match own.first() {
-            None => Ok(()),
-            Some(_) if others.is_empty() => cloud.drop_table(&name),
-            Some((_, places)) => cloud.remove(&name, &places.iter().copied().collect::<Vec<_>>()),
+        let contents = self.catalogue.contents(&**cloud, &Patient)?;
+        let mut own: BTreeSet<u64> = contents.claims_of(&self.table).into_keys().collect();
+        let (shown, others): (Vec<_>, Vec<_>) =
+            contents.tables.into_iter().partition(|(shown, _)| shown.table == self.table);
+        own.extend(shown.into_iter().flat_map(|(_, places)| places));
+        let is_alone = others.is_empty() && contents.claims.values().all(|(table, _)| *table == self.table);
+        match (own.is_empty(), is_alone) {
+            (true, _) => Ok(()),
+            (false, true) => cloud.drop_table(&name),
+            (false, false) => cloud.remove(&name, &own.into_iter().collect::<Vec<_>>()),
         }
     }
 }
@@ -156,8 +172,8 @@ impl Session {
     ) -> Result<Vec<Result<(), Failure>>> {
         let dispersed = shared(self.engine()).clone();
         let Some((owner, catalogue)) = own(&dispersed, table) else { return Ok(before.to_vec()) };
+        let mut before = both(before.to_vec(), self.lease_at_once(table, 0)?);
         let view = self.guard.engine.store.snapshot()?;
-        let mut before = before.to_vec();
         if is_put_back(&view, &kept(&view, table)?)? {
             // Clouds may have let go of what it remembers of them, and know of later versions.
             let tidied = self.tidy_catalogue(table, false)?;
@@ -165,7 +181,7 @@ impl Session {
         }
         let view = self.guard.engine.store.snapshot()?;
         let kept = kept(&view, table)?;
-        let parts = self.parts(&view, table, &kept, &*owner)?;
+        let mut parts = self.parts(&view, table, &kept, &*owner)?;
         let mut told = told_of(&kept);
         let stale = self.stale(&view, table, (&kept, &mut told), catalogue.name().as_str())?;
         if told.iter().all(|told| told.is(&parts)) {
@@ -173,12 +189,18 @@ impl Session {
         }
         let providers = of_view(&view, &kept.declaration().clouds)?;
         drop(view);
+        let urls: Vec<String> = providers.iter().map(|cloud| cloud.url.clone()).collect();
         let providers: Vec<_> =
             providers.iter().map(|cloud| opened(&dispersed, &catalogue, cloud)).collect::<Result<_>>()?;
         let version = match told.iter().any(|told| told.is(&parts) && told.version == kept.version) {
             // Others have been told this already.
             true => kept.version,
-            false => self.take_version(table)?,
+            false => {
+                let kept = self.take_version(table)?;
+                let view = self.guard.engine.store.snapshot()?;
+                parts = self.parts(&view, table, &kept, &*owner)?;
+                kept.version
+            }
         };
         let number = kept.declaration().table;
         let code = |told: &Told| match told.is(&parts) {
@@ -191,80 +213,45 @@ impl Session {
             coded[cloud].as_ref().map_or(Ok(()), |(entries, _)| providers[cloud].put(&catalogue.name(), entries))
         });
         self.note_catalogue(table, &kept.declaration().clouds, &coded, &put)?;
+        let claims = dispersed.leases.over(table.id, catalogue.name().as_str(), providers.len());
         Ok(each(providers.len(), |cloud| {
-            put[cloud].clone()?;
+            let claims = claims[cloud].iter().copied();
+            if put[cloud].is_err() {
+                _ = providers[cloud].remove(&catalogue.name(), &claims.collect::<Vec<_>>());
+                return put[cloud].clone();
+            }
             if let Some(name) = &stale[cloud] {
                 providers[cloud].drop_table(name)?;
             }
-            let replaced = coded[cloud].as_ref().map(|(_, newer)| told[cloud].replaced_by(newer));
-            match replaced.filter(|places| !places.is_empty()) {
-                // What stays behind is older than what is there, and goes with the next REPAIR.
-                Some(places) => providers[cloud].remove(&catalogue.name(), &places),
-                None => Ok(()),
-            }
+            let Some((entries, newer)) = &coded[cloud] else {
+                return providers[cloud].remove(&catalogue.name(), &claims.collect::<Vec<_>>());
+            };
+            // What stays behind is older than what is there, and goes with the next REPAIR.
+            let over: BTreeSet<u64> = told[cloud].replaced_by(newer).into_iter().chain(claims).collect();
+            let over: Vec<u64> = over.into_iter().collect();
+            dispersed.leases.note_own(&urls[cloud], &entries.places, &over);
+            providers[cloud].remove(&catalogue.name(), &over)
         }))
     }
 
-    /// Refuses to tell clouds of a table that another copy of this database has told them of since: each would take the other's rows for
-    /// strays. Looked at with the first change and now and then, at those clouds that answer: for each what speaks against it.
-    pub(super) fn check_alone(&mut self, table: &Arc<Table>) -> Result<Vec<Result<(), Failure>>> {
+    /// Whether clouds were told of all that brings a table back.
+    pub(super) fn catalogue_is_told(&mut self, view: &dyn View, table: &Arc<Table>, kept: &Kept) -> Result<bool> {
         let dispersed = shared(self.engine()).clone();
-        let view = self.guard.engine.store.snapshot()?;
-        let kept = kept(&view, table)?;
-        let nobody = vec![Ok(()); kept.declaration().clouds.len()];
-        let Some((_, catalogue)) = own(&dispersed, table) else { return Ok(nobody) };
-        let is_known = |at: &Instant| at.elapsed() < COMPARED;
-        // A database that was put back is behind its clouds, as whoever put it back wanted it: REPAIR TABLE compares it. One that was brought
-        // back from a cloud is to be the newest that there is.
-        let is_behind = is_put_back(&view, &kept)? && kept.incidents != BROUGHT_BACK;
-        if is_behind || dispersed.compared.lock().get(&table.id).is_some_and(is_known) {
-            return Ok(nobody);
-        }
-        let clouds = of_view(&view, &kept.declaration().clouds)?;
-        drop(view);
-        let providers = clouds.iter().map(|cloud| opened(&dispersed, &catalogue, cloud)).collect::<Result<Vec<_>>>()?;
-        let (catalogue, number) = (Arc::new(catalogue), kept.declaration().table);
-        let versions = Arc::new(Mutex::new(vec![0; clouds.len()]));
-        // One that hangs is not waited for, here or by whoever writes next.
-        let answered = each(clouds.len(), |cloud| {
-            let (catalogue, provider, versions) = (catalogue.clone(), providers[cloud].clone(), versions.clone());
-            dispersed.errands(&clouds[cloud].url).run(None, COMPARING, move || {
-                let shown = catalogue.read(&*provider, &Patient)?;
-                let own = shown.iter().find(|(shown, _)| shown.table == number);
-                versions.lock()[cloud] = own.map_or(0, |(shown, _)| shown.version);
-                Ok(())
-            })
-        });
-        let versions = versions.lock().clone();
-        let later = clouds.iter().zip(&versions).find(|(_, version)| **version > kept.version);
-        if let Some((cloud, &version)) = later {
-            return Err(told_by_another(table, cloud, (version, kept.version)));
-        }
-        for ((cloud, shown), _) in clouds.iter().zip(&versions).zip(&answered).filter(|(_, answered)| answered.is_ok())
-        {
-            let known = kept.told.get(&cloud.name).map_or(0, |told| told.version);
-            if *shown < known {
-                let text = format!(
-                    "was told version {known} of what brings the table back, and shows {shown}: it was put back"
-                );
-                self.notices.push(format!("table {0}: cloud {1} {text}; REPAIR TABLE {0}", table.name, cloud.name));
-            }
-        }
-        if answered.iter().all(Result::is_ok) {
-            dispersed.compared.lock().insert(table.id, Instant::now());
-        }
-        // Whoever does not answer is told nothing either.
-        Ok(answered)
+        let Some((owner, catalogue)) = own(&dispersed, table) else { return Ok(true) };
+        let (parts, name) = (self.parts(view, table, kept, &*owner)?, catalogue.name());
+        Ok(told_of(kept).iter().all(|told| told.is(&parts) && told.called == name.as_str()))
     }
 
     /// A version that no cloud has seen, durable before one does: whatever is cut, no two that differ have one number.
-    fn take_version(&mut self, table: &Arc<Table>) -> Result<u64> {
+    fn take_version(&mut self, table: &Arc<Table>) -> Result<Kept> {
         self.change(|session, change| {
             session.guard.transaction.be_durable();
+            let client = shared(session.engine()).clone().leases.note_client(&mut change.lease)?;
             let mut kept = super::kept(&*change.lease, table)?;
             kept.version += 1;
+            kept.writers.insert(client, kept.version);
             keep(&mut change.lease, table.id, &kept)?;
-            Ok(kept.version)
+            Ok(kept)
         })
     }
 
@@ -308,7 +295,8 @@ impl Session {
                     kept.told.insert(clouds[cloud].clone(), newer.clone());
                 }
             }
-            keep(&mut change.lease, table.id, &kept)
+            keep(&mut change.lease, table.id, &kept)?;
+            forget_secrets_of_before(session, change)
         })
     }
 
@@ -340,6 +328,8 @@ impl Session {
         let view = self.guard.engine.store.snapshot()?;
         let kept = kept(&view, table)?;
         let told = told_of(&kept);
+        let is_behind = is_put_back(&view, &kept)? && kept.incidents != BROUGHT_BACK;
+        let past = is_behind.then(|| Leases::past(&view)).transpose()?;
         let mut done = vec![Ok(()); told.len()];
         let Some((_, catalogue)) = own(&dispersed, table) else { return Ok(done) };
         let clouds = of_view(&view, &kept.declaration().clouds)?;
@@ -358,16 +348,21 @@ impl Session {
                 }
             };
             let shown = shown.into_iter().find(|(shown, _)| shown.table == kept.declaration().table);
-            if let Some((shown, _)) = &shown
-                && has_moved(&kept, &shown.parts).map_err(|_| of_another_version(table, named))?
-            {
+            // It may say that rows lie elsewhere by now, also where nobody here knows how to read it.
+            let there = shown.as_ref().map(|(told, _)| learning::shown(&told.parts)).transpose();
+            let there = there.map_err(|_| of_another_version(table, named))?.flatten();
+            if there.as_ref().is_some_and(|there| there.current().number > kept.current().number) {
                 return Err(moved_since(table, named));
             }
-            match shown {
+            if let (Some((shown, _)), Some(there)) = (&shown, &there)
+                && !takes_over
+                && is_later(&kept, (shown.version, there), past.as_ref())
+            {
                 // It did not answer when that was looked at before.
-                Some((shown, _)) if shown.version > kept.version && kept.incidents == BROUGHT_BACK && !takes_over => {
-                    return Err(told_by_another(table, named, (shown.version, kept.version)));
-                }
+                return Err(told_by_another(table, named, (shown.version, kept.version)));
+            }
+            let writers = there.map(|there| there.writers).unwrap_or_default();
+            match shown {
                 Some((shown, places)) if told.is_shown(&shown, &places) => {
                     let stray: Vec<u64> = places.difference(&told.places()).copied().collect();
                     if !stray.is_empty() {
@@ -376,8 +371,8 @@ impl Session {
                     }
                 }
                 // It has lost some of it, or knows of a later day than this database.
-                Some((shown, places)) => anew.push((at, shown.version, places)),
-                None => anew.push((at, 0, BTreeSet::new())),
+                Some((shown, places)) => anew.push((at, shown.version, places, writers)),
+                None => anew.push((at, 0, BTreeSet::new(), writers)),
             }
         }
         if anew.is_empty() {
@@ -385,8 +380,10 @@ impl Session {
         }
         self.change(|_, change| {
             let mut kept = super::kept(&*change.lease, table)?;
-            for (at, version, places) in &anew {
+            for (at, version, places, writers) in &anew {
                 kept.version = kept.version.max(*version);
+                // What they told is let go of, and known to be.
+                kept.note_writers(writers);
                 kept.told.insert(clouds[*at].name.clone(), Told::anew(*version, places));
             }
             keep(&mut change.lease, table.id, &kept)
@@ -404,35 +401,29 @@ impl Session {
     }
 }
 
-fn told_by_another(table: &Table, cloud: &Cloud, (shown, known): (u64, u64)) -> Error {
-    Error::Conflict(format!(
-        "table {0}: another copy of this database has told cloud {1} of it since (version {shown}, here {known}): `counterfoil restore --from \
-         {2} NEW --key-file SHARES` has what it wrote; REPAIR TABLE {0} TAKE OVER goes on with this copy and lets go of that",
-        table.name, cloud.name, cloud.url
-    ))
-}
-
-/// Whether a catalogue leads to a later layout than is known here. What is damaged leads nowhere.
-///
-/// # Errors
-/// [`Damaged::OTHER_VERSION`]: nobody here knows where it leads.
-fn has_moved(kept: &Kept, shown: &Records) -> Result<bool, Damaged> {
-    let own = shown.iter().filter(|(name, _)| ![DEFINITION, HEADER].contains(&&name[..]));
-    match Kept::from_records(own.map(|(name, bytes)| (&name[..], &bytes[..]))) {
-        Err(Damaged::OTHER_VERSION) => Err(Damaged::OTHER_VERSION),
-        shown => Ok(shown.is_ok_and(|shown| shown.is_some_and(|shown| shown.current().number > kept.current().number))),
+/// What no cloud shows any more opens nothing.
+fn forget_secrets_of_before(session: &Session, change: &mut Change) -> Result<()> {
+    let owner = session.engine().dispersed.owner.get().and_then(|owner| owner.catalogue_secret());
+    let (Some(own), Some(_)) = (owner, change.lease.record(record_space::SETTING, BEFORE)) else { return Ok(()) };
+    let name = Catalogue::new(secret(&own)).name();
+    for table in define::tables(session.engine(), &*change.lease)? {
+        let kept = super::kept(&*change.lease, &table)?;
+        if kept.told.values().any(|told| !told.called.is_empty() && told.called != name.as_str()) {
+            return Ok(());
+        }
     }
+    Ok(change.lease.delete_record(record_space::SETTING, BEFORE)?)
 }
 
 /// It may say that rows lie elsewhere by now: whoever put this version's in its place would lose the way to them.
-fn of_another_version(table: &Table, cloud: &Cloud) -> Error {
+pub(super) fn of_another_version(table: &Table, cloud: &Cloud) -> Error {
     Error::NotSupported(format!(
         "table {}: what cloud {} has to bring it back is of another version of this program: use the newer program for all copies of the database",
         table.name, cloud.name
     ))
 }
 
-fn moved_since(table: &Table, cloud: &Cloud) -> Error {
+pub(super) fn moved_since(table: &Table, cloud: &Cloud) -> Error {
     Error::Misuse(format!(
         "table {}: it was altered or refreshed after this copy of the database was made, and lies otherwise at its clouds: cloud {} knows \
          how, and `counterfoil restore --from {} NEW --key-file SHARES` brings it back",

@@ -27,6 +27,16 @@ pub(crate) fn refuse(table: &Table, what: &str) -> Result<()> {
     }
 }
 
+/// No other client has changed a table since this statement began to; and it is noted who this one is.
+fn stay_alone(session: &mut Session, change: &mut Change, table: &Arc<Table>) -> Result<()> {
+    session.is_leased_still(change, table)?;
+    let dispersed = shared(session.engine()).clone();
+    match catalogue::own(&dispersed, table) {
+        Some(_) => dispersed.leases.note_client(&mut change.lease).map(drop),
+        None => Ok(()),
+    }
+}
+
 /// The places of an index's columns.
 fn places(table: &Table, index: &IndexDef) -> Vec<usize> {
     index.columns.iter().filter_map(|id| table.position(*id)).collect()
@@ -42,6 +52,7 @@ pub(crate) fn insert(
 ) -> Result<()> {
     let engine = session.engine().clone();
     catalogue::require_backup(shared(&engine), &*change.lease, table)?;
+    stay_alone(session, change, table)?;
     check_room(session, change, table, batch)?;
     for index in table.unique_indexes() {
         if away(session, change, table, index, batch)?.iter().any(Option::is_some) {
@@ -140,6 +151,7 @@ pub(super) fn plains(table: &Table, places: &[usize], batch: &RowBatch) -> Resul
 /// Lets go of rows, wherever they are; how many there are.
 pub(crate) fn delete(session: &mut Session, change: &mut Change, table: &Arc<Table>, numbers: &[i128]) -> Result<u64> {
     let engine = session.engine().clone();
+    stay_alone(session, change, table)?;
     let mut kept = kept(&*change.lease, table)?;
     let all: Rows = numbers.iter().map(|number| *number as u64).collect();
     let here: Vec<RowId> = (&all - &kept.live()).iter().map(RowId).collect();
@@ -167,6 +179,7 @@ pub(crate) fn update(
 /// Lets go of all rows.
 pub(crate) fn truncate(session: &mut Session, change: &mut Change, table: &Arc<Table>, restart: bool) -> Result<()> {
     let engine = session.engine().clone();
+    stay_alone(session, change, table)?;
     let mut kept = kept(&*change.lease, table)?;
     let out = kept.layouts().iter().fold(kept.live(), |all, layout| all | layout.on_their_way());
     kept.gone(&out);

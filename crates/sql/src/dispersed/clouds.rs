@@ -66,8 +66,14 @@ impl Cloud {
     }
 }
 
-/// A cloud that may be asked.
+/// A cloud that may be asked, and is told by errands.
 pub(super) fn open(dispersed: &Dispersed, cloud: &Cloud, key: Secret) -> Result<Arc<dyn Provider>> {
+    let reached = reach(dispersed, cloud, key)?;
+    Ok(Arc::new(ByErrands::new(reached, dispersed.errands(&cloud.url))))
+}
+
+/// A cloud as it is: for whoever is on an errand to it.
+fn reach(dispersed: &Dispersed, cloud: &Cloud, key: Secret) -> Result<Arc<dyn Provider>> {
     let secret = cloud.secret_file.as_ref().map(|file| {
         let secret = std::fs::read_to_string(file).map(|text| Zeroizing::new(text.trim_end().to_owned()));
         secret.map_err(|error| {
@@ -78,16 +84,25 @@ pub(super) fn open(dispersed: &Dispersed, cloud: &Cloud, key: Secret) -> Result<
     let secret = cloud.secret_file.as_deref().zip(secret.as_ref().map(|secret| &secret[..]));
     let secret = secret.map(|(file, text)| CloudSecret { file, text });
     let far = dispersed.clouds.get().and_then(|clouds| clouds.open(&cloud.url, secret, key.clone()));
-    let opened = far.unwrap_or_else(|| disperse::open_cloud(&cloud.url, key)).map_err(Error::NotSupported)?;
-    Ok(Arc::new(ByErrands::new(opened, dispersed.errands(&cloud.url))))
+    far.unwrap_or_else(|| disperse::open_cloud(&cloud.url, key)).map_err(Error::NotSupported)
 }
 
-/// The same; one whose secret cannot be read is one that fails.
-pub(super) fn open_or_closed(dispersed: &Dispersed, cloud: &Cloud, key: Secret) -> Result<Arc<dyn Provider>> {
-    match open(dispersed, cloud, key) {
+/// One whose secret cannot be read is one that fails.
+fn or_closed(opened: Result<Arc<dyn Provider>>) -> Result<Arc<dyn Provider>> {
+    match opened {
         Err(Error::Host(why)) => Ok(Arc::new(Closed(why))),
         opened => opened,
     }
+}
+
+/// A cloud that may be asked, whether or not its secret can be read.
+pub(super) fn open_or_closed(dispersed: &Dispersed, cloud: &Cloud, key: Secret) -> Result<Arc<dyn Provider>> {
+    or_closed(open(dispersed, cloud, key))
+}
+
+/// The same, for whoever is on an errand to it.
+pub(super) fn reach_or_closed(dispersed: &Dispersed, cloud: &Cloud, key: Secret) -> Result<Arc<dyn Provider>> {
+    or_closed(reach(dispersed, cloud, key))
 }
 
 /// An address as it is kept.

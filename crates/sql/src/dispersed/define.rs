@@ -148,6 +148,34 @@ pub(super) fn option_use(column: &str, clouds: &str) -> (String, String) {
     (format!("{USE}{column}"), clouds.to_owned())
 }
 
+/// What is said of a column is said of it under its new name; clouds hear of it, and know columns by their numbers.
+pub(crate) fn renamed_column(
+    session: &mut Session,
+    change: &mut Change,
+    table: &Arc<Table>,
+    (from, to): (&str, &str),
+) -> Result<Arc<Table>> {
+    let mut told = table.engine.clone().ok_or_else(|| Error::Bug("a dispersed table without its engine".into()))?;
+    for (name, _) in &mut told.options {
+        if let Some(of) = [FOR, USE, WITH].into_iter().find(|of| name.strip_prefix(of) == Some(from)) {
+            *name = format!("{of}{to}");
+        }
+    }
+    let mut kept = kept(&*change.lease, table)?;
+    let declared = kept.layouts_mut().iter_mut().flat_map(|layout| &mut layout.declaration.columns);
+    declared.filter(|column| column.name == from).for_each(|column| column.name = to.to_owned());
+    keep(&mut change.lease, table.id, &kept)?;
+    renamed(session, table);
+    let relations = session.engine().relations.clone();
+    relations.set_engine(&mut *change.lease, table, told).map_err(Error::Relation)
+}
+
+/// Clouds are told what a table is called, since they bring it back.
+pub(crate) fn renamed(session: &mut Session, table: &Table) {
+    session.guard.transaction.be_durable();
+    shared(session.engine()).note_untold(table.id);
+}
+
 fn operations(column: &str, words: &str) -> Result<Operations> {
     let mut operations = Operations::default();
     for word in names(words) {

@@ -69,12 +69,19 @@ impl Session {
             return Err(Error::Misuse(text));
         }
         self.rights.to_reach_out()?;
+        self.lease_named(name)?;
         let dispersed = shared(self.engine()).clone();
         let table = {
             // Nobody is on the way with rows of the layout before.
             let _one_at_a_time = dispersed.telling.lock();
             let mut lines = Vec::new();
-            let table = self.change(|session, change| relay(session, change, (name, relaid), &mut lines))?;
+            let table = self.change(|session, change| {
+                let table = planner::table(session.engine(), &*change.lease, name)?;
+                if super::is_dispersed(&table) {
+                    session.is_leased_still(change, &table)?;
+                }
+                relay(session, change, (name, relaid), &mut lines)
+            })?;
             self.notices.extend(lines);
             table
         };

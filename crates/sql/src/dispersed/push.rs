@@ -5,22 +5,25 @@
 //! 2  they are put at every cloud that answers                                  cut: some clouds have some of them, as is noted
 //! 3  commit: clouds that have them are noted; rows that all have are live,
 //!    and no longer here                                                        cut before: 2 is done again, which changes nothing
-//! 4  rows that are gone are let go of at every cloud that answers              cut: likewise
-//! 5  commit: clouds that have let go of them are noted
-//! 6  what brings the table back is put there (catalogue)                      cut: it is that of the commit before
+//! 4  what brings the table back is put there (catalogue)                      cut: it is that of the commit before
+//! 5  rows that are gone are let go of at every cloud that has heard of it      cut: likewise
+//! 6  commit: clouds that have let go of them are noted
 //! ```
-//! Between 5 and 6 some rows move to where they are to lie, if the table was altered, and behind 6 what they left is dropped (moving.rs).
+//! Between 3 and 4 some rows move to where they are to lie, if the table was altered, and behind 6 what they left is dropped (moving.rs).
+//! Other clients read by the catalogue that they know: until there is a later one, what it leads to is there (lease.rs).
 //! Commits that clouds are told of are durable, whatever `synchronous_commit` says: what they let go of must be gone after a cut, and what
 //! they have must be noted.
-//! Whoever deletes rows meanwhile takes them out of what is noted: then 3 finds them gone here, and 4 lets go of them.
+//! Whoever deletes rows meanwhile takes them out of what is noted: then 3 finds them gone here, and 5 lets go of them.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use counterfoil_disperse::{self as disperse, Epoch, Failure, Kept, Layout, Plain, Rows, State};
+use counterfoil_log::View;
 use counterfoil_relation::{RowId, Table, TableId};
 
+use super::lease::both;
 use super::moving::Pace;
 use super::{catalogue, define, is_put_back, keep, kept, opened, shared};
 use crate::error::{Error, Result};
@@ -56,6 +59,11 @@ impl Session {
         if self.guard.transaction.in_block() {
             return;
         }
+        self.tell_the_untold();
+        self.give_back_leases();
+    }
+
+    fn tell_the_untold(&mut self) {
         let engine = self.engine().clone();
         self.tell_dropped();
         // What others have not told is not told by one who may not write.
@@ -125,37 +133,86 @@ impl Session {
         let relations = self.engine().relations.clone();
         let Some(table) = relations.table_by_id(&view, id).map_err(Error::Relation)? else { return Ok(true) };
         let kept = kept(&view, &table)?;
+        if !self.has_something_to_tell(&view, &table, &kept)? {
+            return Ok(true);
+        }
         drop(view);
-        let mut told = self.check_alone(&table)?;
+        let (mut told, mut freed) = self.tell_once(&table, pace)?;
+        if freed {
+            // One that was full may have room for the rest.
+            (told, freed) = self.tell_once(&table, pace)?;
+        }
+        self.note_failures(&table.name, &kept.declaration().clouds, &told, "is told later what has changed");
+        let view = self.guard.engine.store.snapshot()?;
+        Ok(!freed && told.iter().all(Result::is_ok) && super::kept(&view, &table)?.layouts().len() == 1)
+    }
+
+    /// Tells the clouds of a table what there is to be told: for each what speaks against it, and whether one that refused something has let
+    /// go of something.
+    fn tell_once(&mut self, table: &Arc<Table>, pace: &mut Pace) -> Result<(Told, bool)> {
+        let mut told = self.lease_at_once(table, 0)?;
+        // What one cloud is not told it has not been told from here on; the others go on to the end.
+        let mut from = Some(0);
+        while let Some(first) = from.filter(|_| told.iter().any(Result::is_ok)) {
+            self.planner.interrupt.check()?;
+            from = self.put(table, first, &mut told)?;
+        }
+        let view = self.guard.engine.store.snapshot()?;
+        let kept = kept(&view, table)?;
+        // A database that was put back may not know where rows lie by now.
+        let moves = kept.layouts().len() > 1 && !is_put_back(&view, &kept)?;
+        drop(view);
+        if moves {
+            self.move_rows(table, pace, &mut told)?;
+        }
+        let mut told = self.tell_catalogue(table, &told)?;
+        let freed = self.remove_all(table, &mut told)?;
+        if moves && told.iter().all(Result::is_ok) && self.drop_layouts(table)? {
+            told = self.tell_catalogue(table, &told)?;
+        }
+        Ok((told, freed))
+    }
+
+    /// Steps 5 and 6 of all layouts, at clouds that have heard of it; and at one that is full, which has room then. Whether there is one.
+    fn remove_all(&mut self, table: &Arc<Table>, told: &mut Told) -> Result<bool> {
+        let view = self.guard.engine.store.snapshot()?;
+        let kept = kept(&view, table)?;
+        drop(view);
+        let may_be_told = |told: &Result<(), Failure>| told.as_ref().err().is_none_or(is_full);
+        // Clouds of a layout before may not be among those that are told of the next one.
+        if !told.iter().any(may_be_told) {
+            return Ok(false);
+        }
+        let mut freed = false;
         for layout in kept.layouts() {
-            let removed = self.remove(&table, layout)?;
-            if layout.number == kept.current().number {
-                told = told.into_iter().zip(removed).map(|(told, removed)| told.and(removed)).collect();
+            let is_current = layout.number == kept.current().number;
+            let before: Told = match is_current {
+                true => told.iter().map(|told| if may_be_told(told) { Ok(()) } else { told.clone() }).collect(),
+                false => vec![Ok(()); layout.state.untold.len()],
+            };
+            let removed = self.remove(table, layout, &before)?;
+            if is_current {
+                let has_kept = layout.state.untold.iter().map(|untold| !untold.keeps.is_empty());
+                let pairs = told.iter().zip(&removed).zip(has_kept);
+                freed =
+                    pairs.fold(freed, |all, ((told, removed), kept)| all || (told.is_err() && removed.is_ok() && kept));
+                *told = both(std::mem::take(told), removed);
             } else {
                 let what = "lets go of rows that are gone later";
                 self.note_failures(&table.name, &layout.declaration.clouds, &removed, what);
             }
         }
-        // What one cloud is not told it has not been told from here on; the others go on to the end.
-        let mut from = Some(0);
-        while let Some(first) = from.filter(|_| told.iter().any(Result::is_ok)) {
-            self.planner.interrupt.check()?;
-            from = self.put(&table, first, &mut told)?;
-        }
-        // A database that was put back may not know where rows lie by now.
-        let moves = kept.layouts().len() > 1 && !is_put_back(&self.guard.engine.store.snapshot()?, &kept)?;
-        if moves {
-            self.move_rows(&table, pace, &mut told)?;
-        }
-        let mut told = self.tell_catalogue(&table, &told)?;
-        let mut is_told = told.iter().all(Result::is_ok);
-        if moves && is_told && self.drop_layouts(&table)? {
-            told = self.tell_catalogue(&table, &told)?;
-            is_told = told.iter().all(Result::is_ok);
-        }
-        self.note_failures(&table.name, &kept.declaration().clouds, &told, "is told later what has changed");
-        let view = self.guard.engine.store.snapshot()?;
-        Ok(is_told && super::kept(&view, &table)?.layouts().len() == 1)
+        Ok(freed)
+    }
+
+    /// Whether rows of a table come or go or move, or its catalogue is another one than clouds were told of.
+    fn has_something_to_tell(&mut self, view: &dyn View, table: &Arc<Table>, kept: &Kept) -> Result<bool> {
+        let is_untold = |layout: &Layout| {
+            layout.state.untold.iter().any(|untold| !(untold.lacks.is_empty() && untold.keeps.is_empty()))
+        };
+        let here = self.engine().relations.count(view, table).map_err(Error::Relation)?;
+        let rows = here > 0 || kept.layouts().len() > 1 || kept.layouts().iter().any(is_untold);
+        Ok(rows || is_put_back(view, kept)? || !self.catalogue_is_told(view, table, kept)?)
     }
 
     pub(super) fn note_failures(&mut self, table: &str, clouds: &[String], told: &Told, what: &str) {
@@ -165,19 +222,22 @@ impl Session {
         }
     }
 
-    /// Steps 4 and 5, of one layout.
-    fn remove(&mut self, table: &Arc<Table>, layout: &Layout) -> Result<Told> {
+    /// Steps 5 and 6, of one layout, at clouds against which nothing speaks.
+    fn remove(&mut self, table: &Arc<Table>, layout: &Layout, before: &Told) -> Result<Told> {
         let state = &layout.state;
         if state.untold.iter().all(|untold| untold.keeps.is_empty()) {
-            return Ok(vec![Ok(()); state.untold.len()]);
+            return Ok(before.clone());
         }
         let view = self.guard.engine.store.snapshot()?;
         let opened = opened(&self.engine().dispersed, &view, table, layout)?;
         drop(view);
         let keeps = |cloud: usize| &state.untold[cloud].keeps;
-        let told = each(state.untold.len(), |cloud| match keeps(cloud).is_empty() {
-            true => Ok(()),
-            false => opened.remove(state, cloud, keeps(cloud)),
+        let told = each(state.untold.len(), |cloud| {
+            before[cloud].clone()?;
+            match keeps(cloud).is_empty() {
+                true => Ok(()),
+                false => opened.remove(state, cloud, keeps(cloud)),
+            }
         });
         self.change(|session, change| {
             session.guard.transaction.be_durable();
@@ -199,11 +259,18 @@ impl Session {
         let view = self.guard.engine.store.snapshot()?;
         let opened = opened(&self.engine().dispersed, &view, table, kept.current())?;
         drop(view);
+        let bytes = plains.iter().map(Plain::bytes).sum();
+        *told = both(std::mem::take(told), self.lease_at_once(table, bytes)?);
         let put = put_at(&opened, &kept.current().state, (&numbers, &plains), told);
         self.change(|session, change| arrived(session, change, (table, kept.current().number), &rows, &put))?;
         *told = put;
         Ok(next)
     }
+}
+
+/// Whether a cloud answered that it will not, as one does that is full.
+fn is_full(failure: &Failure) -> bool {
+    matches!(failure, Failure::Refused(_))
 }
 
 /// Rows that leave, with what they are.

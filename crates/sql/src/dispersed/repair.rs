@@ -105,7 +105,7 @@ impl Session {
         }
         drop(view);
         if !takes_over {
-            self.check_alone(&table)?;
+            self.lease(&table)?;
         }
         // A cloud that does not show its catalogue may know of a later day than this database: it is asked again then.
         let shown = self.tidy_catalogue(&table, takes_over)?;
@@ -183,6 +183,7 @@ impl Session {
         let takes_over = how == How::TakeOver;
         let engine = self.engine().clone();
         let _one_at_a_time = shared(&engine).telling.lock();
+        self.lease_at_once(table, 0)?;
         let (mut kept, seen, is_put_back) = self.look(table)?;
         if is_put_back {
             kept = self.let_go(table, &seen, (all_show_catalogue, takes_over))?;

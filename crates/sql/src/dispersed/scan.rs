@@ -21,6 +21,7 @@ use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSe
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
 use super::asked_where::{asked_at, fetched_from};
+use super::following::is_overtaken;
 use super::metering::Metering;
 use super::reading::{Reading, Since, deleted};
 use super::turns::Turns;
@@ -142,6 +143,9 @@ impl DispersedScan {
                 // Each layout is dropped once: this comes to an end.
                 Since::Moved => continue,
                 Since::Deleted => break Err(deleted(&self.table)),
+                Since::Nothing if !shows_all && is_overtaken(&self.dispersed, &now, &self.table)? => {
+                    break Err(deleted(&self.table));
+                }
                 Since::Nothing => noted.into_iter().for_each(|note| self.note(note)),
             }
             break answer;

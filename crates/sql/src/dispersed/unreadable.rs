@@ -45,6 +45,7 @@ impl Session {
             let cloud = clouds::named(&view, name)?.ok_or_else(gone)?;
             self.forget_what_was_told(&cloud)?;
             renewed.push(opened(&dispersed, &catalogue, &cloud)?.drop_table(&catalogue.name()));
+            dispersed.leases.look_again();
             self.notices.push(format!("cloud {name} could not show what brings tables back, and is told it anew"));
         }
         Ok(renewed)

@@ -20,6 +20,17 @@ struct Unheard {
     is_cut: AtomicBool,
     /// It takes in no catalogue at all.
     is_deaf: AtomicBool,
+    /// It does not answer.
+    is_away: AtomicBool,
+}
+
+impl Unheard {
+    fn there(&self) -> Result<&MemoryProvider, Failure> {
+        match self.is_away.load(Ordering::Relaxed) {
+            true => Err(Failure::Unreachable("away".into())),
+            false => Ok(&self.inner),
+        }
+    }
 }
 
 impl Provider for Unheard {
@@ -28,7 +39,7 @@ impl Provider for Unheard {
         if is_catalogue && self.is_deaf.load(Ordering::Relaxed) {
             return Err(Failure::Unreachable("deaf".into()));
         }
-        self.inner.put(table, rows)?;
+        self.there()?.put(table, rows)?;
         match is_catalogue && self.is_cut.load(Ordering::Relaxed) {
             true => Err(Failure::Unreachable("cut".into())),
             false => Ok(()),
@@ -36,7 +47,7 @@ impl Provider for Unheard {
     }
 
     fn remove(&self, table: &Name, places: &[u64]) -> Result<(), Failure> {
-        self.inner.remove(table, places)
+        self.there()?.remove(table, places)
     }
 
     fn ask(
@@ -45,11 +56,11 @@ impl Provider for Unheard {
         question: &Question,
         take: &mut dyn FnMut(Answer) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        self.inner.ask(table, question, take)
+        self.there()?.ask(table, question, take)
     }
 
     fn drop_table(&self, table: &Name) -> Result<(), Failure> {
-        self.inner.drop_table(table)
+        self.there()?.drop_table(table)
     }
 }
 
@@ -138,11 +149,14 @@ fn no_cloud_lets_go_of_what_its_catalogue_still_leads_to() {
     owner.ask("REPAIR TABLE t");
     assert_eq!(brought_back(), "1|10\n2|20", "with that of now");
 
-    // A copy from before it was refreshed again does not overwrite what leads to it now, and says so.
+    // A client from before it was refreshed again, with something that no cloud was told of, does not overwrite what leads to it now.
     let mut copy = database(&cloud);
     let lost = lost_tables(&copy.engine, &SECRET, ("unheard:", None), &mut |note| panic!("{note}"));
     copy.session.bring_back(lost.expect("tables"), &SECRET).expect("brought back");
     copy.engine.belong_to(Arc::new(Owning));
+    cloud.is_away.store(true, Ordering::Relaxed);
+    assert_eq!(copy.ask("INSERT INTO t VALUES (3, 30)"), "INSERT 1");
+    cloud.is_away.store(false, Ordering::Relaxed);
     owner.ask("REFRESH TABLE t");
     let told = copy.ask("REPAIR TABLE t");
     assert!(told.contains("another copy of this database has told cloud a"), "{told}");
@@ -152,6 +166,20 @@ fn no_cloud_lets_go_of_what_its_catalogue_still_leads_to() {
         "{told}"
     );
     assert_eq!(brought_back(), "1|10\n2|20");
+    // One that has nothing of the kind learns where it lies.
+    let mut copy = database(&cloud);
+    let lost = lost_tables(&copy.engine, &SECRET, ("unheard:", None), &mut |note| panic!("{note}"));
+    copy.session.bring_back(lost.expect("tables"), &SECRET).expect("brought back");
+    copy.engine.belong_to(Arc::new(Owning));
+    owner.ask("REFRESH TABLE t");
+    assert_eq!(copy.ask("REPAIR TABLE t"), "a|0|0|complete");
+    assert_eq!(copy.ask("SELECT id, n FROM t ORDER BY id"), "1|10\n2|20");
+    // And says so where it lies otherwise than its own definition has it.
+    let folder = tempfile::tempdir().expect("a folder");
+    owner.ask(&format!("CREATE CLOUD b OPTIONS (url 'dir:{}')", folder.path().display()));
+    assert_eq!(owner.ask("ALTER TABLE t SET (clouds = 'a, b', may_fail = 1)"), "ALTER TABLE");
+    let told = copy.ask("INSERT INTO t VALUES (4, 40)");
+    assert!(told.contains("altered or refreshed after this copy"), "{told}");
 }
 
 #[test]
@@ -178,41 +206,6 @@ fn a_table_that_is_dropped_while_it_moves_is_in_no_catalogue() {
 }
 
 #[test]
-fn two_copies_that_are_both_written_hear_of_one_another() {
-    let cloud = Arc::new(Unheard::default());
-    let mut owner = database(&cloud);
-    owner.engine.belong_to(Arc::new(Owning));
-    owner.session.note_split(&SECRET).expect("noted");
-    owner.ask("CREATE CLOUD a OPTIONS (url 'unheard:')");
-    owner.ask("CREATE TABLE t (n INT) WITH (engine = 'dispersed', clouds = 'a')");
-    owner.ask("INSERT INTO t VALUES (10)");
-    let copy = |cloud: &Arc<Unheard>| {
-        let mut copy = database(cloud);
-        let lost = lost_tables(&copy.engine, &SECRET, ("unheard:", None), &mut |note| panic!("{note}"));
-        copy.session.bring_back(lost.expect("tables"), &SECRET).expect("brought back");
-        copy.ask("REPAIR TABLE t");
-        copy.engine.belong_to(Arc::new(Owning));
-        copy
-    };
-    // Two copies of one day: the second one writes first.
-    let (mut first, mut second) = (copy(&cloud), copy(&cloud));
-    assert_eq!(second.ask("INSERT INTO t VALUES (20)"), "INSERT 1");
-    assert_eq!(second.session.take_notices(), Vec::<String>::new());
-    assert_eq!(first.ask("INSERT INTO t VALUES (30)"), "INSERT 1");
-    let notices = first.session.take_notices().join("\n");
-    assert!(notices.contains("another copy of this database has told cloud a of it since"), "{notices}");
-    assert!(first.ask("REPAIR TABLE t").contains("restore --from unheard:"));
-    // Nothing is lost of either.
-    assert_eq!(first.ask("SELECT n FROM t ORDER BY n"), "10\n30");
-    assert_eq!(second.ask("SELECT n FROM t ORDER BY n"), "10\n20");
-    assert_eq!(copy(&cloud).ask("SELECT n FROM t ORDER BY n"), "10\n20");
-    // Until one of them is said to be the one.
-    assert!(first.ask("REPAIR TABLE t TAKE OVER").starts_with("a|0|1|complete"));
-    assert_eq!(first.ask("SELECT n FROM t ORDER BY n"), "10\n30");
-    assert_eq!(copy(&cloud).ask("SELECT n FROM t ORDER BY n"), "10\n30");
-}
-
-#[test]
 fn who_was_brought_back_from_a_cloud_that_is_behind_destroys_nothing() {
     let mut world = World::new();
     world.database.engine.belong_to(Arc::new(Owning));
@@ -231,17 +224,45 @@ fn who_was_brought_back_from_a_cloud_that_is_behind_destroys_nothing() {
     copy.session.bring_back(lost, &SECRET).expect("brought back");
     copy.engine.belong_to(Arc::new(Owning));
     ["a", "c"].into_iter().for_each(|cloud| world.set_there(cloud, true));
+    // What the others know is learned before anything is told.
+    assert_eq!(copy.ask("INSERT INTO t VALUES (9, 90)"), "INSERT 1");
+    assert_eq!(copy.ask("SELECT sum(n), count(*) FROM t"), "240|6");
+    assert!(copy.ask("REPAIR TABLE t").lines().all(|line| line.ends_with("complete")));
+    for cloud in ["a", "b", "c"] {
+        assert_eq!(brought_back(&world, cloud), [("t".to_owned(), 6)], "{cloud}");
+    }
+}
+
+#[test]
+fn who_has_gone_on_without_clouds_that_know_more_destroys_nothing() {
+    let mut world = World::new();
+    world.database.engine.belong_to(Arc::new(Owning));
+    world.database.session.note_split(&SECRET).expect("noted");
+    let with = "WITH (engine = 'dispersed', clouds = 'a, b, c')";
+    assert_eq!(world.database.ask(&format!("CREATE TABLE t (id INT, n INT FOR (sum)) {with}")), "CREATE TABLE");
+    world.database.ask("INSERT INTO t VALUES (1, 10), (2, 20)");
+    world.set_there("b", false);
+    world.database.ask("INSERT INTO t VALUES (3, 30), (4, 40), (5, 50)");
+    world.set_there("b", true);
+    ["a", "c"].into_iter().for_each(|cloud| world.set_there(cloud, false));
+    let mut copy = Database::new();
+    let url = format!("dir:{}", world.path("b").display());
+    let lost = lost_tables(&copy.engine, &SECRET, (&url, None), &mut |_| ()).expect("tables");
+    copy.session.bring_back(lost, &SECRET).expect("brought back");
+    copy.engine.belong_to(Arc::new(Owning));
+    // It goes on with the one that answers, and the two have gone apart.
+    assert_eq!(copy.ask("INSERT INTO t VALUES (9, 90)"), "INSERT 1");
+    ["a", "c"].into_iter().for_each(|cloud| world.set_there(cloud, true));
     let (is_newer, all) = ("another copy of this database has told cloud a", [("t".to_owned(), 5)]);
     let told = copy.ask("REPAIR TABLE t");
     assert!(told.contains(is_newer) && told.contains("restore --from dir:"), "{told}");
-    assert_eq!(brought_back(&world, "a"), all);
-    copy.session.take_notices();
-    assert_eq!(copy.ask("INSERT INTO t VALUES (9, 90)"), "INSERT 1");
-    let notices = copy.session.take_notices().join("\n");
-    assert!(notices.contains(is_newer), "{notices}");
+    let told = copy.ask("INSERT INTO t VALUES (10, 100)");
+    assert!(told.contains(is_newer), "{told}");
     for cloud in ["a", "c"] {
         assert_eq!(brought_back(&world, cloud), all, "{cloud}");
     }
+    let told = world.database.ask("REPAIR TABLE t");
+    assert!(told.contains("another copy of this database has told cloud b"), "{told}");
     // Who says so lets go of what the others know.
     let told = copy.ask("REPAIR TABLE t TAKE OVER");
     assert!(!told.starts_with("error"), "{told}");

@@ -6,6 +6,7 @@ mod beside;
 mod catalog;
 mod catalogue;
 mod changes;
+mod clients;
 mod commit_every;
 mod constraints;
 mod copying;

@@ -1,0 +1,259 @@
+//! A claim at the clouds of a table, and what they show beside it (`counterfoil_disperse::rivals`).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use counterfoil_disperse::{
+    Catalogue, Claim, Client, Contents, Errands, Failure, Kept, Patient, Provider, TableNumber, Told, rivals,
+};
+use counterfoil_relation::TableId;
+use parking_lot::Mutex;
+
+use super::clouds::{self, Cloud};
+use super::push::each;
+use super::{Dispersed, define};
+use crate::error::Result;
+
+/// So long a cloud is waited for: one that hangs is told nothing either.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// So long by whoever reads.
+const PEEK: Duration = Duration::from_millis(1500);
+/// For each so many bytes that a cloud is to take in at once a claim may stand still for a second more.
+const BYTES_A_SECOND: usize = 64 << 10;
+const STILL_MOST: u32 = 1200;
+
+/// What is claimed of a table.
+pub(super) struct Claiming {
+    catalogue: Arc<Catalogue>,
+    called: String,
+    client: Client,
+    pub(super) clouds: Vec<Cloud>,
+    /// How each is reached, past the errands to it.
+    reached: Vec<Arc<dyn Provider>>,
+    errands: Vec<Arc<Errands>>,
+    table: TableId,
+    number: TableNumber,
+    version: u64,
+    told: Vec<Told>,
+}
+
+/// A claim that stands.
+pub(super) struct Claimed {
+    /// Until when its client counts on it.
+    pub(super) until: Instant,
+    /// For each cloud what speaks against telling it something.
+    pub(super) answered: Vec<Result<(), Failure>>,
+    pub(super) standing: Standing,
+    pub(super) looks: Vec<Look>,
+}
+
+/// What is to be taken back at each cloud: as it goes, as far as clouds answer. What stays is over soon.
+pub(super) struct Standing {
+    catalogue: Arc<Catalogue>,
+    reached: Vec<Arc<dyn Provider>>,
+    errands: Vec<Arc<Errands>>,
+    pub(super) places: Vec<BTreeSet<u64>>,
+}
+
+impl Standing {
+    /// Whether it stands in the catalogue of this name.
+    pub(super) fn is_in(&self, name: &str) -> bool {
+        self.catalogue.name().as_str() == name
+    }
+}
+
+impl Drop for Standing {
+    fn drop(&mut self) {
+        let places = std::mem::take(&mut self.places);
+        if places.iter().all(BTreeSet::is_empty) {
+            return;
+        }
+        drop(each(self.reached.len(), |cloud| {
+            let (own, name): (Vec<u64>, _) = (places[cloud].iter().copied().collect(), self.catalogue.name());
+            let provider = self.reached[cloud].clone();
+            match own.is_empty() {
+                true => Ok(()),
+                false => self.errands[cloud].aside(PATIENCE, move || provider.remove(&name, &own)),
+            }
+        }));
+    }
+}
+
+/// What a cloud shows.
+pub(super) enum Look {
+    /// It did not answer.
+    Nothing,
+    /// What is known of it.
+    Known,
+    /// Something else, which was read.
+    Read(Contents),
+}
+
+/// How many seconds a claim may stand still while a cloud takes in so many bytes.
+pub(super) fn still(lease_seconds: u32, bytes: usize) -> u32 {
+    let more = u32::try_from(bytes / BYTES_A_SECOND).unwrap_or(STILL_MOST).min(STILL_MOST);
+    lease_seconds.max(1).saturating_add(more)
+}
+
+impl Claiming {
+    pub(super) fn new(
+        dispersed: &Dispersed,
+        catalogue: Catalogue,
+        client: Client,
+        (table, kept): (TableId, &Kept),
+        clouds: Vec<Cloud>,
+    ) -> Result<Self> {
+        let reach = |cloud: &Cloud| clouds::reach_or_closed(dispersed, cloud, catalogue.files_key());
+        let reached = clouds.iter().map(reach).collect::<Result<_>>()?;
+        let errands = clouds.iter().map(|cloud| dispersed.errands(&cloud.url)).collect();
+        let told = clouds.iter().map(|cloud| kept.told.get(&cloud.name).cloned().unwrap_or_default()).collect();
+        let (number, version) = (kept.declaration().table, kept.version);
+        let (called, catalogue) = (catalogue.name().as_str().to_owned(), Arc::new(catalogue));
+        Ok(Self { catalogue, called, client, clouds, reached, errands, table, number, version, told })
+    }
+
+    /// What the catalogue is called in which it is claimed.
+    pub(super) fn called(&self) -> &str {
+        &self.called
+    }
+
+    /// Puts a claim at every cloud that answers, and looks at all of them then.
+    pub(super) fn claim(&self, dispersed: &Dispersed, still: u32) -> Result<Claimed> {
+        let claim = Claim { client: self.client, version: self.version, still };
+        let until = Instant::now() + claim.holds();
+        let coded = Arc::new(self.catalogue.code_claim(self.number, claim, define::random()?));
+        let (looks, answered) = self.at_each(PATIENCE.min(claim.holds() / 3), |cloud| {
+            let (catalogue, coded, own) = (self.catalogue.clone(), coded.clone(), self.known(dispersed, cloud));
+            let (provider, told) = (self.reached[cloud].clone(), self.told[cloud].places());
+            move || {
+                match provider.put(&catalogue.name(), &coded) {
+                    // One that is full may be told to let go of something. (Where all are, nobody's claim stands anywhere: what two clients
+                    // tell then goes apart, and is seen to have.)
+                    Ok(()) | Err(Failure::Refused(_)) => {}
+                    Err(failure) => return Err(failure),
+                }
+                look(&catalogue, &*provider, (&own, &told), Some(coded.places[0]))
+            }
+        });
+        let standing = Standing {
+            catalogue: self.catalogue.clone(),
+            reached: self.reached.clone(),
+            errands: self.errands.clone(),
+            places: vec![coded.places.iter().copied().collect(); self.clouds.len()],
+        };
+        Ok(Claimed { until, answered, standing, looks })
+    }
+
+    /// Looks whether clouds that answer at once show anything new.
+    pub(super) fn peek(&self, dispersed: &Dispersed) -> Vec<Look> {
+        let looked = self.at_each(PEEK, |cloud| {
+            let (catalogue, own) = (self.catalogue.clone(), self.known(dispersed, cloud));
+            let (provider, told) = (self.reached[cloud].clone(), self.told[cloud].places());
+            let is_late = self.errands[cloud].is_late();
+            move || match is_late {
+                true => Ok(Look::Nothing),
+                false => look(&catalogue, &*provider, (&own, &told), None),
+            }
+        });
+        looked.0
+    }
+
+    /// Looks at all clouds that answer.
+    pub(super) fn look(&self) -> Vec<Look> {
+        let looked = self.at_each(PATIENCE, |cloud| {
+            let (catalogue, provider) = (self.catalogue.clone(), self.reached[cloud].clone());
+            move || catalogue.contents(&*provider, &Patient).map(Look::Read)
+        });
+        looked.0
+    }
+
+    /// Does something at each cloud, past what it is told, and waits no longer than this.
+    fn at_each<F>(
+        &self,
+        patience: Duration,
+        errand: impl Fn(usize) -> F + Sync,
+    ) -> (Vec<Look>, Vec<Result<(), Failure>>)
+    where
+        F: FnOnce() -> Result<Look, Failure> + Send + 'static,
+    {
+        let looks: Vec<_> = self.clouds.iter().map(|_| Arc::new(Mutex::new(Look::Nothing))).collect();
+        let answered = each(self.clouds.len(), |cloud| {
+            let (errand, look) = (errand(cloud), looks[cloud].clone());
+            self.errands[cloud].aside(patience, move || {
+                *look.lock() = errand()?;
+                Ok(())
+            })
+        });
+        // One that nobody waits for any more has its own hold of where its answer goes.
+        let taken = looks.iter().zip(&answered).map(|(look, answered)| match answered {
+            Ok(()) => std::mem::replace(&mut *look.lock(), Look::Nothing),
+            Err(_) => Look::Nothing,
+        });
+        (taken.collect(), answered)
+    }
+
+    fn known(&self, dispersed: &Dispersed, cloud: usize) -> BTreeSet<u64> {
+        dispersed.leases.known(self.table, &self.clouds[cloud].url)
+    }
+
+    /// Claims that keep this client waiting: of others, and not over with the latest version that clouds show, or as is known of them.
+    pub(super) fn rivals(&self, looks: &[Look]) -> BTreeMap<u64, Claim> {
+        let shown = |(cloud, look): (usize, &Look)| match look {
+            Look::Nothing => 0,
+            Look::Known => self.told[cloud].version,
+            Look::Read(contents) => {
+                let own = contents.tables.iter().find(|(shown, _)| shown.table == self.number);
+                own.map_or(0, |(shown, _)| shown.version)
+            }
+        };
+        let latest = looks.iter().enumerate().map(shown).max().unwrap_or(0);
+        let all = looks.iter().filter_map(Look::contents).flat_map(|contents| contents.claims_of(&self.number));
+        rivals(&all.collect(), &self.client, latest)
+    }
+
+    /// Whether those clouds of which one has not failed show nothing of a table that they were told of.
+    pub(super) fn are_emptied(&self, looks: &[Look], may_fail: usize) -> bool {
+        let shows_it = |contents: &Contents| contents.tables.iter().any(|(shown, _)| shown.table == self.number);
+        let is_emptied = |(look, told): (&Look, &Told)| match look {
+            // Under a key of before it was another one.
+            Look::Read(contents) => told.called == self.called && !shows_it(contents),
+            Look::Nothing | Look::Known => false,
+        };
+        let emptied = looks.iter().zip(&self.told).filter(|(look, told)| is_emptied((look, told))).count();
+        let silent = looks.iter().filter(|look| matches!(look, Look::Nothing)).count();
+        emptied > may_fail && emptied + silent == looks.len()
+    }
+
+    /// Claims of this table that are over, or this client's own from before, go with the one that stands.
+    pub(super) fn sweep(&self, claimed: &mut Claimed) {
+        for (contents, places) in claimed.looks.iter().map(Look::contents).zip(&mut claimed.standing.places) {
+            places.extend(contents.iter().flat_map(|contents| contents.claims_of(&self.number).into_keys()));
+        }
+    }
+}
+
+impl Look {
+    /// What was read.
+    pub(super) fn contents(&self) -> Option<&Contents> {
+        match self {
+            Self::Read(contents) => Some(contents),
+            Self::Nothing | Self::Known => None,
+        }
+    }
+}
+
+/// Reads what a cloud shows, unless it is what is known of it: little is asked for then.
+fn look(
+    catalogue: &Catalogue,
+    provider: &dyn Provider,
+    (known, told): (&BTreeSet<u64>, &BTreeSet<u64>),
+    own: Option<u64>,
+) -> Result<Look, Failure> {
+    let places = catalogue.places(provider, &Patient)?;
+    let is_known = |place: &u64| Some(*place) == own || known.contains(place) || told.contains(place);
+    match told.is_subset(&places) && places.iter().all(is_known) {
+        true => Ok(Look::Known),
+        false => catalogue.contents(provider, &Patient).map(Look::Read),
+    }
+}

@@ -1,0 +1,113 @@
+//! A client that reads learns what others have told: where there are others, with each query that is not
+//! part of a transaction while they are active, and once a second otherwise.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use counterfoil_log::View;
+use counterfoil_relation::{Named, Table};
+use datafusion::sql::sqlparser::ast::{ObjectName, Visit, Visitor};
+
+use super::catalogue::{self, BROUGHT_BACK};
+use super::claiming::Claiming;
+use super::learning::later;
+use super::{Dispersed, is_dispersed, is_put_back, kept, shared};
+use crate::error::{Error, Result};
+use crate::session::Session;
+use crate::statement;
+
+/// So long a query waits for somebody who writes here.
+const WRITER: Duration = Duration::from_millis(100);
+
+/// The names of relations in a statement.
+#[derive(Default)]
+struct Names(BTreeSet<String>);
+
+impl Visitor for Names {
+    type Break = ();
+
+    fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<()> {
+        // What is no name of a table is passed over here, and told of where it is planned.
+        self.0.extend(statement::table_name(relation));
+        ControlFlow::Continue(())
+    }
+}
+
+impl Session {
+    /// Before a query: learns what other clients have told clouds of the tables that it names.
+    ///
+    /// # Errors
+    /// Those of reading what is here. What clouds answer, or do not, is no reason not to read.
+    pub(crate) fn follow(&mut self, query: &impl Visit) -> Result<()> {
+        if self.guard.transaction.in_block() {
+            return Ok(());
+        }
+        let (mut names, mut seen) = (Names::default(), BTreeSet::new());
+        _ = query.visit(&mut names);
+        while let Some(name) = names.0.pop_first() {
+            if !seen.insert(name.clone()) {
+                continue;
+            }
+            let view = self.view()?;
+            let named = self.engine().relations.named(&view, statement::plain(&name)).map_err(Error::Relation)?;
+            drop(view);
+            match named {
+                Some(Named::Table(table)) if is_dispersed(&table) => self.follow_table(&table, false)?,
+                Some(Named::View(view)) => _ = statement::parse(&view.sql)?.visit(&mut names),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// `at_once`: however short a time ago that was done.
+    pub(super) fn follow_table(&mut self, table: &Arc<Table>, at_once: bool) -> Result<()> {
+        let leases = &shared(self.engine()).clone().leases;
+        // Whoever has the lease knows all that there is.
+        if leases.is_held(table.id) || !(at_once || leases.follows(table.id)) {
+            return Ok(());
+        }
+        let view = self.guard.engine.store.snapshot()?;
+        let kept = kept(&view, table)?;
+        let Some((claiming, None)) = self.claiming(&view, table, &kept)? else { return Ok(()) };
+        drop(view);
+        let looks = claiming.peek(shared(self.engine()));
+        let learned = match later(table, &claiming.clouds, (&kept, None), (claiming.called(), &looks)) {
+            Ok(None) => Ok(()),
+            Ok(Some(later)) => self.learn_aside(table, &later, WRITER),
+            Err(error) => Err(error),
+        };
+        match learned {
+            Err(Error::Interrupted) => Err(Error::Interrupted),
+            // Somebody here writes: it is seen with the next query.
+            Err(Error::Locked(_)) => Ok(()),
+            Err(error) => {
+                self.notices.push(format!("what others have told clouds is not seen: {error}"));
+                Ok(())
+            }
+            Ok(()) => {
+                leases.note_followed(table.id);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Whether other clients have told clouds something since a view: then they may have let go of rows that it has.
+pub(super) fn is_overtaken(dispersed: &Dispersed, view: &dyn View, table: &Table) -> Result<bool> {
+    let (kept, client) = (kept(view, table)?, dispersed.leases.client(view)?);
+    let Some((_, own)) = catalogue::own(dispersed, table) else { return Ok(false) };
+    // Of one that was put back no question is narrowed.
+    let is_behind = is_put_back(view, &kept)? && kept.incidents != BROUGHT_BACK;
+    // As long as nobody else has told it anything, nobody is asked.
+    if is_behind || kept.writers.keys().all(|writer| *writer == client) || dispersed.leases.is_held(table.id) {
+        return Ok(false);
+    }
+    let clouds = catalogue::of_view(view, &kept.declaration().clouds)?;
+    let catalogue = catalogue::as_told(view, own, &kept);
+    let claiming = Claiming::new(dispersed, catalogue, client, (table.id, &kept), clouds)?;
+    let looks = claiming.peek(dispersed);
+    Ok(later(table, &claiming.clouds, (&kept, None), (claiming.called(), &looks)).map_or(true, |later| later.is_some()))
+}

@@ -1,0 +1,181 @@
+//! What other clients have told clouds of a table, learned as a whole: rows, their numbers, keys, and where they lie.
+//!
+//! ```text
+//! what a cloud shows is made of what this client knows (Kept::writers), and nothing is here that no cloud was told of
+//!     -> commit: it is what is known here; rows go on behind theirs                      cut before: nothing; behind: it is learned
+//! otherwise -> an error: the two have gone apart, and a person says which of them counts (REPAIR TABLE ... TAKE OVER)
+//! ```
+//! Rows of a later version that not all clouds have yet are taken for rows that lie there, as where a database is brought back: until
+//! REPAIR TABLE no question is narrowed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use counterfoil_disperse::{Client, Damaged, Kept, Records, Told};
+use counterfoil_relation::{ColumnId, RowId, Table};
+
+use super::brought_back::as_there;
+use super::catalogue::{BROUGHT_BACK, DEFINITION, Definition, HEADER, moved_since, of_another_version};
+use super::claiming::Look;
+use super::clouds::Cloud;
+use super::{keep, kept};
+use crate::error::{Error, Result};
+use crate::session::Session;
+use crate::transaction::Change;
+
+/// What others have told.
+pub(super) struct Later {
+    /// By whom it is shown.
+    pub(super) cloud: Cloud,
+    pub(super) version: u64,
+    /// The version that was known here.
+    pub(super) known: u64,
+    definition: Definition,
+    there: Kept,
+    /// What each cloud shows of the table, by its name: to be told anew.
+    shown: BTreeMap<String, (u64, BTreeSet<u64>)>,
+    /// What the catalogue is called that shows it.
+    called: String,
+    /// Whether this database was put back: then a person says what counts.
+    is_past: bool,
+}
+
+/// What a catalogue shows of a table; none: it is damaged, and leads nowhere.
+///
+/// # Errors
+/// [`Damaged::OTHER_VERSION`]: nobody here knows where it leads.
+pub(super) fn shown(parts: &Records) -> Result<Option<Kept>, Damaged> {
+    let own = parts.iter().filter(|(name, _)| ![DEFINITION, HEADER].contains(&&name[..]));
+    match Kept::from_records(own.map(|(name, bytes)| (&name[..], &bytes[..]))) {
+        Err(Damaged::OTHER_VERSION) => Err(Damaged::OTHER_VERSION),
+        shown => Ok(shown.ok().flatten()),
+    }
+}
+
+/// Whether something of another one is not in what is known here. `past`: of a database that was put back, who it was before: what that told
+/// is behind it, as whoever put it back wanted it.
+pub(super) fn is_later(kept: &Kept, (version, there): (u64, &Kept), past: Option<&Client>) -> bool {
+    match there.writers.is_empty() {
+        true => version > kept.version && past.is_none(),
+        false => !kept.has_all_of(there, past),
+    }
+}
+
+/// The latest of what clouds show that is not known here.
+pub(super) fn later(
+    table: &Table,
+    clouds: &[Cloud],
+    (kept, past): (&Kept, Option<&Client>),
+    (called, looks): (&str, &[Look]),
+) -> Result<Option<Later>> {
+    let number = kept.declaration().table;
+    let own = |look: &Look| {
+        let contents = look.contents()?;
+        contents.tables.iter().position(|(shown, _)| shown.table == number)
+    };
+    let mut latest: Option<Later> = None;
+    for (cloud, look) in clouds.iter().zip(looks) {
+        let (Some(contents), Some(at)) = (look.contents(), own(look)) else { continue };
+        let (told, _) = &contents.tables[at];
+        if told.version <= latest.as_ref().map_or(0, |latest| latest.version) {
+            continue;
+        }
+        let there = match shown(&told.parts) {
+            Err(_) if told.version > kept.version => return Err(of_another_version(table, cloud)),
+            Err(_) | Ok(None) => continue,
+            Ok(Some(there)) => there,
+        };
+        if !is_later(kept, (told.version, &there), past) {
+            continue;
+        }
+        let definition = told.parts.get(DEFINITION).and_then(|bytes| postcard::from_bytes(bytes).ok());
+        let definition = definition.ok_or_else(|| of_another_version(table, cloud))?;
+        let (version, known, shown) = (told.version, kept.version, BTreeMap::new());
+        let (called, is_past) = (called.to_owned(), past.is_some());
+        latest = Some(Later { cloud: cloud.clone(), version, known, definition, there, shown, called, is_past });
+    }
+    let Some(mut latest) = latest else { return Ok(None) };
+    for (cloud, look) in clouds.iter().zip(looks) {
+        let known = kept.told.get(&cloud.name).map(|told| (told.version, told.places()));
+        let shown = match (look.contents(), own(look)) {
+            (Some(contents), Some(at)) => Some((contents.tables[at].0.version, contents.tables[at].1.clone())),
+            (Some(_), None) => None,
+            (None, _) => known,
+        };
+        latest.shown.extend(shown.map(|shown| (cloud.name.clone(), shown)));
+    }
+    Ok(Some(latest))
+}
+
+impl Session {
+    /// Takes what others have told for what is known here.
+    pub(super) fn learn(&mut self, table: &Arc<Table>, later: &Later) -> Result<()> {
+        let sql = self.create_statement(&table.name)?;
+        self.change(|session, change| {
+            session.guard.transaction.be_durable();
+            let before = kept(&*change.lease, table)?;
+            if before.version != later.known {
+                // Somebody else has been faster: it is looked at again.
+                return Ok(());
+            }
+            let has_gone_apart = || told_by_another(table, &later.cloud, (later.version, later.known));
+            if !later.there.has_all_of(&before, None) || !before.is_told() || later.is_past {
+                return Err(has_gone_apart());
+            }
+            let is_the_same = later.definition.sql == sql
+                && later.there.declaration().columns == before.declaration().columns
+                && later.there.current().number >= before.current().number;
+            if !is_the_same {
+                return Err(moved_since(table, &later.cloud));
+            }
+            if later.there.is_out_of_reach() {
+                return Err(Error::Locked(format!(
+                    "table {}: another client has rows that too few clouds have yet: try again when it has told them",
+                    table.name
+                )));
+            }
+            let relations = session.engine().relations.clone();
+            let left = left(session, change, table, &before)?.ok_or_else(has_gone_apart)?;
+            relations.delete(&mut *change.lease, table, &left).map_err(Error::Relation)?;
+            let (mut there, next_row, is_whole) = as_there(later.there.clone());
+            there.incidents = if is_whole { before.incidents } else { BROUGHT_BACK };
+            there.version = later.version.max(before.version);
+            let anew = |name: &String| {
+                let (version, places) = later.shown.get(name)?;
+                let mut told = Told::anew(*version, places);
+                told.called.clone_from(&later.called);
+                Some((name.clone(), told))
+            };
+            there.told = there.declaration().clouds.iter().filter_map(anew).collect();
+            there.note_learned();
+            let identities: Vec<_> =
+                later.definition.identities.iter().map(|(id, next)| (ColumnId(*id), *next)).collect();
+            let going_on = relations.go_on_at(&mut *change.lease, table, RowId(next_row), &identities);
+            going_on.map_err(Error::Relation)?;
+            keep(&mut change.lease, table.id, &there)
+        })
+    }
+}
+
+/// The rows that are here, which clouds were told of; none: there are others.
+fn left(session: &Session, change: &Change, table: &Table, kept: &Kept) -> Result<Option<Vec<RowId>>> {
+    let relations = session.engine().relations.clone();
+    let here = relations.count(&*change.lease, table).map_err(Error::Relation)?;
+    let ids: Vec<RowId> = kept.current().on_their_way().iter().map(RowId).collect();
+    if here == 0 || ids.is_empty() {
+        return Ok((here == 0).then(Vec::new));
+    }
+    let block = relations.fetch(&*change.lease, table, &ids, Some(&[])).map_err(Error::Relation)?;
+    let left: Vec<RowId> = block.visible_rows().map(|at| ids[at]).collect();
+    Ok((left.len() as u64 == here).then_some(left))
+}
+
+/// Nobody but a person says which of two counts.
+pub(super) fn told_by_another(table: &Table, cloud: &Cloud, (shown, known): (u64, u64)) -> Error {
+    Error::Conflict(format!(
+        "table {0}: another copy of this database has told cloud {1} of it since (version {shown}, here {known}), and here is what no cloud \
+         was told of: `counterfoil restore --from {2} NEW --key-file SHARES` has what it wrote; REPAIR TABLE {0} TAKE OVER goes on with this \
+         copy and lets go of that",
+        table.name, cloud.name, cloud.url
+    ))
+}

@@ -1,0 +1,335 @@
+//! The lease of a table that lies with clouds: who of several clients changes it (`counterfoil_disperse::rivals` has the protocol).
+//!
+//! ```text
+//! INSERT, UPDATE, DELETE, COPY, TRUNCATE: a lease -> what others have told is learned (learning.rs) -> the change -> COMMIT
+//!                                         -> clouds are told (push.rs) -> the lease is given back
+//! ```
+//! 1. A client is a database: of one that was brought back from its clouds there are two then. A copy of a file is the same client, until
+//!    it is noted that it was put back (`counterfoil.incidents`).
+//! 2. The lease is kept while a transaction is open. What it rests on is looked at again behind half of the time that it may stand still,
+//!    and before COMMIT: a transaction that took longer and was overtaken is refused.
+//! 3. Clouds that do not answer are told nothing; with none that does a change waits here, and may find later that it was overtaken.
+//! 4. Nobody who tells clouds waits for other clients: what is not told now is told later.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use counterfoil_disperse::{Claim, Client, Kept, above};
+use counterfoil_log::{Snapshot, View, record_space};
+use counterfoil_relation::{Named, Table, TableId};
+
+use super::catalogue::{self, BROUGHT_BACK};
+use super::claiming::{Claimed, Claiming, still};
+use super::clouds::Cloud;
+use super::learning::{Later, later, told_by_another};
+use super::leases::Leases;
+use super::push::Told;
+use super::{define, is_dispersed, is_put_back, keep, kept, prefix, shared};
+use crate::error::{Error, Result};
+use crate::session::Session;
+use crate::statement;
+use crate::transaction::Change;
+
+/// Between two looks at somebody else's claim, at first and at most.
+const LOOK_FIRST: Duration = Duration::from_millis(20);
+const LOOK_MOST: Duration = Duration::from_secs(1);
+
+/// What came of a claim.
+enum Came {
+    Leased(Told),
+    Behind(Box<Later>),
+    /// Claims of others; none: it took too long to count on it.
+    Waits(BTreeMap<u64, Claim>),
+}
+
+impl Session {
+    /// Before a statement changes a table: if it lies with clouds, this client is the one who does.
+    pub(crate) fn lease_named(&mut self, name: &str) -> Result<()> {
+        let is_reading = self.guard.transaction.block().is_some_and(|block| block.read_only);
+        if is_reading || !self.rights.writes {
+            // Refused anyway.
+            return Ok(());
+        }
+        let view = self.view()?;
+        let table = match self.engine().relations.named(&view, statement::plain(name)).map_err(Error::Relation)? {
+            Some(Named::Table(table)) if is_dispersed(&table) => table,
+            _ => return Ok(()),
+        };
+        drop(view);
+        self.lease(&table).map(drop)
+    }
+
+    /// Has the lease of a table, and waits for it; for each cloud what speaks against telling it something.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`]: others have told clouds what this database cannot learn; [`Error::Locked`]: somebody else has it for long.
+    pub(super) fn lease(&mut self, table: &Arc<Table>) -> Result<Told> {
+        let mut waits = Waits::default();
+        loop {
+            match self.lease_once(table, 0)? {
+                Ok(answered) => return Ok(answered),
+                Err(rivals) => self.wait_for(table, rivals, &mut waits)?,
+            }
+        }
+    }
+
+    /// The same without waiting, for clouds that are to take in so many bytes at once.
+    pub(super) fn lease_at_once(&mut self, table: &Arc<Table>, bytes: usize) -> Result<Told> {
+        self.lease_once(table, bytes)?
+            .map_err(|_| Error::Locked(format!("another client changes table {}", table.name)))
+    }
+
+    /// Learns what others have told, if it is that; else the claims of others.
+    fn lease_once(
+        &mut self,
+        table: &Arc<Table>,
+        bytes: usize,
+    ) -> Result<std::result::Result<Told, BTreeMap<u64, Claim>>> {
+        loop {
+            self.planner.interrupt.check()?;
+            let view = self.newest_view()?;
+            let came = self.claim(&view, table, self.still(bytes))?;
+            drop(view);
+            match came {
+                Came::Leased(answered) => return Ok(Ok(answered)),
+                Came::Behind(later) => self.learn_aside(table, &later, self.settings.lock_timeout)?,
+                Came::Waits(rivals) => return Ok(Err(rivals)),
+            }
+        }
+    }
+
+    /// Whether a transaction under way may go on: it has the lease of a table still, or has it again.
+    pub(crate) fn is_leased_still(&mut self, change: &Change, table: &Arc<Table>) -> Result<()> {
+        match self.claim(&*change.lease, table, self.still(0))? {
+            Came::Leased(_) => Ok(()),
+            Came::Behind(_) | Came::Waits(_) => Err(self.overtaken(table)),
+        }
+    }
+
+    /// Whoever has the writer cannot wait for a commit of somebody else: it learns when its transaction is over.
+    fn overtaken(&mut self, table: &Arc<Table>) -> Error {
+        self.leased.behind = Some(table.clone());
+        Error::Conflict(format!(
+            "table {}: another client has changed it since this transaction began: ROLLBACK and try again",
+            table.name
+        ))
+    }
+
+    /// Before COMMIT.
+    pub(crate) fn are_leased_still(&mut self) -> Result<()> {
+        if self.guard.transaction.has_failed() || !self.guard.transaction.is_writing() {
+            return Ok(());
+        }
+        for id in self.leased.tables.clone() {
+            let view = self.newest_view()?;
+            let table = self.engine().relations.table_by_id(&view, id).map_err(Error::Relation)?;
+            drop(view);
+            if let Some(table) = table {
+                self.change(|session, change| session.is_leased_still(change, &table))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Outside of a transaction nobody counts on leases.
+    pub(crate) fn give_back_leases(&mut self) {
+        if self.guard.transaction.in_block() {
+            return;
+        }
+        let behind = self.leased.behind.take();
+        drop(std::mem::take(&mut self.leased));
+        if let Some(table) = behind {
+            // If it cannot be learned, whoever changes it next is told.
+            _ = self.follow_table(&table, true);
+        }
+    }
+
+    /// What is committed, or what this session is about to commit: others cannot meanwhile.
+    fn newest_view(&mut self) -> Result<Snapshot> {
+        match self.guard.transaction.is_writing() {
+            true => self.view(),
+            false => self.guard.engine.store.snapshot(),
+        }
+    }
+
+    fn still(&self, bytes: usize) -> u32 {
+        still(self.engine().options.lease_seconds, bytes)
+    }
+
+    /// Claims a table once, unless it has it.
+    fn claim(&mut self, view: &dyn View, table: &Arc<Table>, still: u32) -> Result<Came> {
+        let dispersed = shared(self.engine()).clone();
+        let wanted = (version(view, table.id), still);
+        if let Some(answered) = dispersed.leases.answered(&dispersed, &mut self.leased, table.id, wanted) {
+            return Ok(Came::Leased(answered));
+        }
+        let kept = kept(view, table)?;
+        let Some((claiming, past)) = self.claiming(view, table, &kept)? else {
+            return Ok(Came::Leased(vec![Ok(()); kept.declaration().clouds.len()]));
+        };
+        // What is claimed in vain is taken back as it goes.
+        let mut claimed = claiming.claim(&dispersed, still)?;
+        let looks = (claiming.called(), &claimed.looks[..]);
+        if let Some(later) = later(table, &claiming.clouds, (&kept, past.as_ref()), looks)? {
+            return match past {
+                Some(_) => Err(told_by_another(table, &later.cloud, (later.version, later.known))),
+                None => Ok(Came::Behind(Box::new(later))),
+            };
+        }
+        if past.is_none() && claiming.are_emptied(&claimed.looks, kept.declaration().may_fail) {
+            return Err(emptied(table, &claiming.clouds[0]));
+        }
+        let rivals = dispersed.leases.not_over(claiming.rivals(&claimed.looks));
+        if !rivals.is_empty() || claimed.until <= Instant::now() {
+            return Ok(Came::Waits(rivals));
+        }
+        self.note_put_back(table, &claiming, &claimed, &kept);
+        claiming.sweep(&mut claimed);
+        for (cloud, look) in claiming.clouds.iter().zip(&claimed.looks) {
+            let contents = look.contents().into_iter();
+            contents.for_each(|contents| dispersed.leases.note_seen(table.id, &cloud.url, &contents.places));
+        }
+        let answered = claimed.answered.clone();
+        dispersed.leases.hold(&dispersed, &mut self.leased, table.id, wanted, claimed);
+        Ok(Came::Leased(answered))
+    }
+
+    /// How a table is claimed, and of a database that was put back who it was before; none: it has no catalogue, and so no other clients.
+    ///
+    /// What such a database was is behind its clouds, as whoever put it back wanted it: REPAIR TABLE compares it. One that was brought back
+    /// from a cloud is to be the newest that there is.
+    pub(super) fn claiming(
+        &self,
+        view: &dyn View,
+        table: &Table,
+        kept: &Kept,
+    ) -> Result<Option<(Claiming, Option<Client>)>> {
+        let dispersed = shared(self.engine());
+        let Some((_, own)) = catalogue::own(dispersed, table) else { return Ok(None) };
+        let is_behind = is_put_back(view, kept)? && kept.incidents != BROUGHT_BACK;
+        let past = is_behind.then(|| Leases::past(view)).transpose()?;
+        let clouds = catalogue::of_view(view, &kept.declaration().clouds)?;
+        let (client, catalogue) = (dispersed.leases.client(view)?, catalogue::as_told(view, own, kept));
+        Ok(Some((Claiming::new(dispersed, catalogue, client, (table.id, kept), clouds)?, past)))
+    }
+
+    /// Says which clouds show less than they were told.
+    fn note_put_back(&mut self, table: &Table, claiming: &Claiming, claimed: &Claimed, kept: &Kept) {
+        for (cloud, look) in claiming.clouds.iter().zip(&claimed.looks) {
+            let Some(contents) = look.contents() else { continue };
+            let own = contents.tables.iter().find(|(shown, _)| shown.table == kept.declaration().table);
+            let shown = own.map_or(0, |(shown, _)| shown.version);
+            let told =
+                kept.told.get(&cloud.name).filter(|told| told.called.is_empty() || told.called == claiming.called());
+            let known = told.map_or(0, |told| told.version);
+            if shown < known && shared(self.engine()).leases.says(table.id, &cloud.name) {
+                let text = format!(
+                    "was told version {known} of what brings the table back, and shows {shown}: it was put back"
+                );
+                self.notices.push(format!("table {0}: cloud {1} {text}; REPAIR TABLE {0}", table.name, cloud.name));
+            }
+        }
+    }
+
+    /// Waits until others have given back their leases, or stood still for too long.
+    fn wait_for(&mut self, table: &Arc<Table>, mut rivals: BTreeMap<u64, Claim>, waits: &mut Waits) -> Result<()> {
+        let dispersed = shared(self.engine()).clone();
+        let view = self.newest_view()?;
+        let Some((claiming, _)) = self.claiming(&view, table, &kept(&view, table)?)? else { return Ok(()) };
+        drop(view);
+        let longest = rivals.values().map(Claim::outlives).max().unwrap_or_default();
+        loop {
+            if !rivals.is_empty() && dispersed.leases.have_stood_still(&rivals) {
+                return self.take_over(table, &rivals);
+            }
+            if waits.since.elapsed() > self.settings.lock_timeout + longest {
+                let text =
+                    "another client changes it, and has not ended in time: try again (SET lock_timeout waits longer)";
+                return Err(Error::Locked(format!("table {}: {text}", table.name)));
+            }
+            waits.pause()?;
+            self.planner.interrupt.check()?;
+            if rivals.is_empty() {
+                return Ok(());
+            }
+            rivals = dispersed.leases.not_over(claiming.rivals(&claiming.look()));
+        }
+    }
+
+    /// Goes on above whatever a client may still tell whose claim stood still.
+    fn take_over(&mut self, table: &Arc<Table>, rivals: &BTreeMap<u64, Claim>) -> Result<()> {
+        self.may_commit_aside(table)?;
+        Session::own(self.engine().clone())?.change(|session, change| {
+            session.guard.transaction.be_durable();
+            let mut kept = kept(&*change.lease, table)?;
+            kept.version = above(rivals, kept.version);
+            keep(&mut change.lease, table.id, &kept)
+        })?;
+        shared(self.engine()).leases.note_over(rivals);
+        let text = "another client has not gone on with what it was doing: what clouds were not told of by it they are not told";
+        self.notices.push(format!("table {}: {text}", table.name));
+        Ok(())
+    }
+
+    /// Learns what others have told, in a commit of its own for which the writer is waited for so long.
+    pub(super) fn learn_aside(&mut self, table: &Arc<Table>, later: &Later, patience: Duration) -> Result<()> {
+        self.may_commit_aside(table)?;
+        let mut aside = Session::own(self.engine().clone())?;
+        aside.settings.lock_timeout = patience;
+        aside.learn(table, later)?;
+        self.notices.append(&mut aside.notices);
+        shared(self.engine()).leases.note_learned(table.id);
+        Ok(())
+    }
+
+    fn may_commit_aside(&mut self, table: &Arc<Table>) -> Result<()> {
+        match self.guard.transaction.is_writing() {
+            false => Ok(()),
+            true => Err(self.overtaken(table)),
+        }
+    }
+}
+
+/// The version of a table's catalogue, alone of what is kept of it.
+fn version(view: &dyn View, table: TableId) -> u64 {
+    let record = view.record(record_space::SETTING, &[&prefix(table)[..], b"v"].concat());
+    record.and_then(|bytes| bytes.as_ref().try_into().ok()).map_or(0, u64::from_be_bytes)
+}
+
+/// Under another key there is another catalogue: whoever goes on with this one would take the rows of others for strays.
+fn emptied(table: &Table, cloud: &Cloud) -> Error {
+    Error::Conflict(format!(
+        "table {0}: its clouds show nothing of what they were told of it: if another client has changed the key \
+         (`counterfoil rekey --data`), `counterfoil restore --from {1} NEW --key-file SHARES` brings it back; if they were emptied, \
+         REPAIR TABLE {0} TAKE OVER tells them anew",
+        table.name, cloud.url
+    ))
+}
+
+/// How long somebody has waited for others.
+struct Waits {
+    since: Instant,
+    pause: Duration,
+}
+
+impl Default for Waits {
+    fn default() -> Self {
+        Self { since: Instant::now(), pause: LOOK_FIRST }
+    }
+}
+
+impl Waits {
+    /// A time of chance, longer from one to the next: of two who wait for each other one goes first.
+    fn pause(&mut self) -> Result<()> {
+        let [chance] = define::random::<1>()?;
+        std::thread::sleep(self.pause.mul_f64(0.5 + f64::from(chance) / 255.0));
+        self.pause = (self.pause * 2).min(LOOK_MOST);
+        Ok(())
+    }
+}
+
+/// What speaks against telling clouds something, of one thing and of another.
+pub(super) fn both(one: Told, other: Told) -> Told {
+    one.into_iter().zip(other).map(|(one, other)| one.and(other)).collect()
+}
