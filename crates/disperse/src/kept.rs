@@ -552,6 +552,42 @@ mod tests {
     }
 
     #[test]
+    fn what_no_cloud_was_told_of_is_known_to_be_so() {
+        let mut kept = kept(&[1, 2, 3], &[]);
+        assert!(!kept.is_told());
+        kept.note_learned();
+        assert!(kept.is_told());
+        // What clouds have let go of since they need not hear of.
+        kept.current_mut().state.untold[2].keeps = rows(&[9]);
+        assert!(kept.is_told());
+        kept.gone(&rows(&[2]));
+        assert!(!kept.is_told());
+        // A cloud that was told all of it is enough.
+        let catalogue = crate::catalogue::Catalogue::new(Secret::new([5; 32]));
+        let mut salts = 0..;
+        let draw = || salts.next().map(|salt| [salt; 16]).ok_or(());
+        let (_, told) = catalogue.code([7; 16], 10, &kept.to_parts(), &Told::default(), draw).expect("salts");
+        kept.told.insert("b".into(), told);
+        assert!(kept.is_told());
+        kept.writers.insert([1; 16], 11);
+        assert!(!kept.is_told());
+    }
+
+    #[test]
+    fn clients_that_have_gone_apart_do_not_have_all_of_one_another() {
+        let [mut one, mut other] = [kept(&[1], &[]), kept(&[1], &[])];
+        one.writers = [([1; 16], 5)].into();
+        other.writers = [([1; 16], 5), ([2; 16], 6)].into();
+        assert!(other.has_all_of(&one, None) && !one.has_all_of(&other, None));
+        assert!(one.has_all_of(&other, Some(&[2; 16])), "who it was before");
+        one.writers.insert([1; 16], 7);
+        assert!(!other.has_all_of(&one, None) && !one.has_all_of(&other, None));
+        one.note_writers(&other.writers);
+        assert!(one.has_all_of(&other, None));
+        assert_eq!(read(&one.to_records()).expect("a table").writers, one.writers);
+    }
+
+    #[test]
     fn records_of_another_version_are_told_from_damaged_ones() {
         let own = kept(&[1, 2, 3], &[5]).to_records();
         let read =

@@ -35,7 +35,8 @@ impl Unheard {
 
 impl Provider for Unheard {
     fn put(&self, table: &Name, rows: &Fragments) -> Result<(), Failure> {
-        let is_catalogue = *table == Catalogue::new(Secret::new(SECRET)).name();
+        // A claim is one entry, a version has two at least.
+        let is_catalogue = *table == Catalogue::new(Secret::new(SECRET)).name() && rows.places.len() > 1;
         if is_catalogue && self.is_deaf.load(Ordering::Relaxed) {
             return Err(Failure::Unreachable("deaf".into()));
         }
