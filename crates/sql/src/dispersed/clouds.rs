@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! CREATE CLOUD [IF NOT EXISTS] a OPTIONS (url 'dir:/mnt/a')        DROP CLOUD [IF EXISTS] a        SHOW CLOUDS
-//! REPAIR TABLE t [TAKE OVER | EXTENDED]                                 EXPLAIN LEAKAGE SELECT ...
+//! REPAIR TABLE t [TAKE OVER | GIVE WAY | EXTENDED]                      EXPLAIN LEAKAGE SELECT ...
 //! record of space SETTING: "cloud/" name       01 | url [ | 0a | secret_file]
 //! ```
 //! The library's tree of statements has no place for them: there they stand as a CALL of a function that this floor alone runs.
@@ -237,6 +237,9 @@ fn parse_repair(parser: &mut Parser<'_>) -> Result<Statement, ParserError> {
     if takes(parser, "TAKE") {
         wants(parser, &["OVER"])?;
         said.push(("take", "over".to_owned()));
+    } else if takes(parser, "GIVE") {
+        wants(parser, &["WAY"])?;
+        said.push(("give", "way".to_owned()));
     } else if takes(parser, "EXTENDED") {
         said.push(("extended", "on".to_owned()));
     }
@@ -266,6 +269,7 @@ pub(crate) fn read(function: &Function) -> Result<Option<Asked>> {
         let how = match said.get(1) {
             None => How::Rows,
             Some(("extended", _)) => How::Contents,
+            Some(("give", _)) => How::GiveWay,
             Some(_) => How::TakeOver,
         };
         return Ok(Some(Asked::Repair { table: name, how }));
@@ -430,6 +434,8 @@ mod tests {
         assert_eq!(read_one("REPAIR TABLE T"), repair(How::Rows));
         assert_eq!(read_one("REPAIR TABLE t TAKE OVER"), repair(How::TakeOver));
         assert_eq!(read_one("REPAIR TABLE t extended"), repair(How::Contents));
+        assert_eq!(read_one("repair table t give way"), repair(How::GiveWay));
+        assert!(read_one("REPAIR TABLE t GIVE").is_err());
         assert_eq!(read_one("EXPLAIN LEAKAGE SELECT 1"), Ok(Asked::Leakage { sql: "SELECT 1".into() }));
         for sql in ["CREATE CLOUD a OPTIONS (key 'x')", "CREATE CLOUD a OPTIONS (url 'x', url 'y')"] {
             assert!(read_one(sql).is_err(), "{sql}");

@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::{ObjectName, Visit, Visitor};
 
 use super::catalogue::{self, BROUGHT_BACK};
 use super::claiming::Claiming;
-use super::learning::later;
+use super::learning::{Learns, later};
 use super::{Dispersed, is_dispersed, is_put_back, kept, shared};
 use crate::error::{Error, Result};
 use crate::session::Session;
@@ -76,7 +76,7 @@ impl Session {
         let looks = claiming.peek(shared(self.engine()));
         let learned = match later(table, &claiming.clouds, (&kept, None), (claiming.called(), &looks)) {
             Ok(None) => Ok(()),
-            Ok(Some(later)) => self.learn_aside(table, &later, WRITER),
+            Ok(Some(later)) => self.learn_aside(table, &later, (Learns::WhatFollows, WRITER)),
             Err(error) => Err(error),
         };
         match learned {

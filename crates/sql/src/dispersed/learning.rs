@@ -40,6 +40,15 @@ pub(super) struct Later {
     is_past: bool,
 }
 
+/// What is learned of what others have told.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Learns {
+    /// What is made of what is known here.
+    WhatFollows,
+    /// All of it: what is here alone is let go of.
+    Everything,
+}
+
 /// What a catalogue shows of a table; none: it is damaged, and leads nowhere.
 ///
 /// # Errors
@@ -109,7 +118,7 @@ pub(super) fn later(
 
 impl Session {
     /// Takes what others have told for what is known here.
-    pub(super) fn learn(&mut self, table: &Arc<Table>, later: &Later) -> Result<()> {
+    pub(super) fn learn(&mut self, table: &Arc<Table>, later: &Later, learns: Learns) -> Result<()> {
         let sql = self.create_statement(&table.name)?;
         self.change(|session, change| {
             session.guard.transaction.be_durable();
@@ -118,9 +127,10 @@ impl Session {
                 // Somebody else has been faster: it is looked at again.
                 return Ok(());
             }
-            let has_gone_apart = || told_by_another(table, &later.cloud, (later.version, later.known));
-            if !later.there.has_all_of(&before, None) || !before.is_told() || later.is_past {
-                return Err(has_gone_apart());
+            let follows = later.there.has_all_of(&before, None) && before.is_told() && !later.is_past;
+            let left = if follows { left(session, change, table, &before)? } else { None };
+            if left.is_none() && learns == Learns::WhatFollows {
+                return Err(told_by_another(table, &later.cloud, (later.version, later.known)));
             }
             let is_the_same = later.definition.sql == sql
                 && later.there.declaration().columns == before.declaration().columns
@@ -135,8 +145,11 @@ impl Session {
                 )));
             }
             let relations = session.engine().relations.clone();
-            let left = left(session, change, table, &before)?.ok_or_else(has_gone_apart)?;
-            relations.delete(&mut *change.lease, table, &left).map_err(Error::Relation)?;
+            let cleared = match left {
+                Some(left) => relations.delete(&mut *change.lease, table, &left).map(drop),
+                None => relations.truncate(&mut *change.lease, table, false),
+            };
+            cleared.map_err(Error::Relation)?;
             let (mut there, next_row, is_whole) = as_there(later.there.clone());
             there.incidents = if is_whole { before.incidents } else { BROUGHT_BACK };
             there.version = later.version.max(before.version);
@@ -174,8 +187,8 @@ fn left(session: &Session, change: &Change, table: &Table, kept: &Kept) -> Resul
 pub(super) fn told_by_another(table: &Table, cloud: &Cloud, (shown, known): (u64, u64)) -> Error {
     Error::Conflict(format!(
         "table {0}: another copy of this database has told cloud {1} of it since (version {shown}, here {known}), and here is what no cloud \
-         was told of: `counterfoil restore --from {2} NEW --key-file SHARES` has what it wrote; REPAIR TABLE {0} TAKE OVER goes on with this \
-         copy and lets go of that",
+         was told of: REPAIR TABLE {0} GIVE WAY takes what it wrote and lets go of what is here alone, REPAIR TABLE {0} TAKE OVER goes on \
+         with this copy and lets go of that; `counterfoil restore --from {2} NEW --key-file SHARES` has what it wrote beside this copy",
         table.name, cloud.name, cloud.url
     ))
 }

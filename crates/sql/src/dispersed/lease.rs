@@ -22,7 +22,7 @@ use counterfoil_relation::{Named, Table, TableId};
 use super::catalogue::{self, BROUGHT_BACK};
 use super::claiming::{Claimed, Claiming, still};
 use super::clouds::Cloud;
-use super::learning::{Later, later, told_by_another};
+use super::learning::{Later, Learns, later, told_by_another};
 use super::leases::Leases;
 use super::push::Told;
 use super::{define, is_dispersed, is_put_back, keep, kept, prefix, shared};
@@ -65,9 +65,14 @@ impl Session {
     /// # Errors
     /// [`Error::Conflict`]: others have told clouds what this database cannot learn; [`Error::Locked`]: somebody else has it for long.
     pub(super) fn lease(&mut self, table: &Arc<Table>) -> Result<Told> {
+        self.lease_as(table, Learns::WhatFollows)
+    }
+
+    /// The same, and it is said what is learned on the way.
+    pub(super) fn lease_as(&mut self, table: &Arc<Table>, learns: Learns) -> Result<Told> {
         let mut waits = Waits::default();
         loop {
-            match self.lease_once(table, 0)? {
+            match self.lease_once(table, 0, learns)? {
                 Ok(answered) => return Ok(answered),
                 Err(rivals) => self.wait_for(table, rivals, &mut waits)?,
             }
@@ -76,7 +81,7 @@ impl Session {
 
     /// The same without waiting, for clouds that are to take in so many bytes at once.
     pub(super) fn lease_at_once(&mut self, table: &Arc<Table>, bytes: usize) -> Result<Told> {
-        self.lease_once(table, bytes)?
+        self.lease_once(table, bytes, Learns::WhatFollows)?
             .map_err(|_| Error::Locked(format!("another client changes table {}", table.name)))
     }
 
@@ -85,6 +90,7 @@ impl Session {
         &mut self,
         table: &Arc<Table>,
         bytes: usize,
+        learns: Learns,
     ) -> Result<std::result::Result<Told, BTreeMap<u64, Claim>>> {
         loop {
             self.planner.interrupt.check()?;
@@ -93,7 +99,7 @@ impl Session {
             drop(view);
             match came {
                 Came::Leased(answered) => return Ok(Ok(answered)),
-                Came::Behind(later) => self.learn_aside(table, &later, self.settings.lock_timeout)?,
+                Came::Behind(later) => self.learn_aside(table, &later, (learns, self.settings.lock_timeout))?,
                 Came::Waits(rivals) => return Ok(Err(rivals)),
             }
         }
@@ -273,11 +279,16 @@ impl Session {
     }
 
     /// Learns what others have told, in a commit of its own for which the writer is waited for so long.
-    pub(super) fn learn_aside(&mut self, table: &Arc<Table>, later: &Later, patience: Duration) -> Result<()> {
+    pub(super) fn learn_aside(
+        &mut self,
+        table: &Arc<Table>,
+        later: &Later,
+        (learns, patience): (Learns, Duration),
+    ) -> Result<()> {
         self.may_commit_aside(table)?;
         let mut aside = Session::own(self.engine().clone())?;
         aside.settings.lock_timeout = patience;
-        aside.learn(table, later)?;
+        aside.learn(table, later, learns)?;
         self.notices.append(&mut aside.notices);
         shared(self.engine()).leases.note_learned(table.id);
         Ok(())

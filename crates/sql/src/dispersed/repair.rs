@@ -10,6 +10,7 @@ use std::sync::Arc;
 use counterfoil_disperse::{Asking, Failure, Goal, Kept, Layout, Report, Rows, Table as Away};
 use counterfoil_relation::Table;
 
+use super::learning::Learns;
 use super::waiting::Waiting;
 use super::{is_put_back, keep, kept, notes, opened, shared, unanswered};
 use crate::error::{Error, Result};
@@ -25,6 +26,8 @@ pub(crate) enum How {
     Rows,
     /// The same, and whatever another copy of this database has told clouds since is undone.
     TakeOver,
+    /// The same, and whatever is here alone is undone where another copy has told clouds something since.
+    GiveWay,
     /// The same as [`How::Rows`], and what lies there.
     Contents,
 }
@@ -104,8 +107,10 @@ impl Session {
             return Err(Error::Misuse(format!("table {name} is not dispersed: there is nothing to repair at clouds")));
         }
         drop(view);
-        if !takes_over {
-            self.lease(&table)?;
+        match how {
+            How::TakeOver => {}
+            How::GiveWay => drop(self.lease_as(&table, Learns::Everything)?),
+            How::Rows | How::Contents => drop(self.lease(&table)?),
         }
         // A cloud that does not show its catalogue may know of a later day than this database: it is asked again then.
         let shown = self.tidy_catalogue(&table, takes_over)?;

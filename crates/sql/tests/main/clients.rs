@@ -245,6 +245,16 @@ fn clients_that_have_gone_apart_lose_nothing_until_somebody_says_which_counts() 
     let refused = world.database.ask("INSERT INTO t VALUES (4000)");
     assert!(refused.contains("another copy of this database has told cloud"), "{refused}");
     assert_eq!(world.database.ask("SELECT count(*) FROM t"), "0");
+    // Or whoever has less to lose gives way.
+    assert!(refused.contains("GIVE WAY"), "{refused}");
+    ["a", "b", "c"].into_iter().for_each(|cloud| world.set_there(cloud, false));
+    assert_eq!(world.database.ask("INSERT INTO t VALUES (50000)"), "INSERT 1");
+    ["a", "b", "c"].into_iter().for_each(|cloud| world.set_there(cloud, true));
+    let told = world.database.ask("REPAIR TABLE t GIVE WAY");
+    assert_eq!(told, "a|0|0|complete\nb|0|0|complete\nc|0|0|complete");
+    assert_eq!(world.database.ask("SELECT sum(n), count(*) FROM t"), other.ask("SELECT sum(n), count(*) FROM t"));
+    assert_eq!(world.database.ask("INSERT INTO t VALUES (600000)"), "INSERT 1");
+    assert_eq!(other.ask("SELECT sum(n), count(*) FROM t"), "600321|4");
 }
 
 #[test]
