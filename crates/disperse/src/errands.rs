@@ -10,7 +10,7 @@
 //! 3. A cloud that is slow is no cloud that hangs. Rows are waited for longer the more they are, and everything twice as long as
 //!    anything took that was done in the end. And what was done is remembered: telling the same again ends with that.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -32,8 +32,8 @@ const DROP: Duration = Duration::from_secs(600);
 /// For rows to come or go at one that was waited for in vain a moment ago, unless something has taken longer and was done: a statement
 /// tells it several things, and what it does in the end is remembered.
 const LATE: Duration = Duration::from_secs(1);
-/// Questions beside errands that nobody waits for any more.
-const ASIDES_MAX: usize = 8;
+/// Questions beside errands that nobody waits for any more, at most: however many are waited for.
+const ABANDONED_MAX: usize = 8;
 /// However long something took.
 const PATIENCE_MAX: Duration = Duration::from_secs(600);
 
@@ -48,8 +48,8 @@ pub struct Errands {
     longest: Arc<AtomicU64>,
     /// Whether questions were waited for in vain.
     lateness: Lateness,
-    /// Questions beside errands that have not ended.
-    asides: Arc<AtomicUsize>,
+    /// Questions beside errands that nobody waits for any more, and that have not ended.
+    abandoned: Arc<AtomicUsize>,
 }
 
 #[derive(Default)]
@@ -80,25 +80,28 @@ impl Errands {
         errand: impl FnOnce() -> Result<(), Failure> + Send + 'static,
     ) -> Result<(), Failure> {
         let patience = if self.lateness.is_late() { patience.min(LATE) } else { patience };
-        let (asides, (end, ended)) = (self.asides.clone(), channel());
-        if asides.fetch_add(1, Ordering::Relaxed) >= ASIDES_MAX {
-            asides.fetch_sub(1, Ordering::Relaxed);
+        if self.abandoned.load(Ordering::SeqCst) >= ABANDONED_MAX {
             return Err(busy());
         }
+        let (abandoned, is_left, (end, ended)) = (self.abandoned.clone(), Arc::new(AtomicBool::new(false)), channel());
+        let is_left_by_now = is_left.clone();
         let started = thread::Builder::new().spawn(move || {
             let done = errand();
-            asides.fetch_sub(1, Ordering::Relaxed);
-            // Nobody may wait any more.
+            // Whoever leaves last, of this thread and whoever waits for it, takes it off the count.
+            if is_left_by_now.swap(true, Ordering::SeqCst) {
+                abandoned.fetch_sub(1, Ordering::SeqCst);
+            }
             let _ = end.send(done);
         });
-        started.map_err(|error| {
-            self.asides.fetch_sub(1, Ordering::Relaxed);
-            Failure::Unreachable(format!("no thread to ask it: {error}"))
-        })?;
+        started.map_err(|error| Failure::Unreachable(format!("no thread to ask it: {error}")))?;
         match ended.recv_timeout(patience) {
             Ok(done) => done,
             Err(RecvTimeoutError::Disconnected) => Err(Failure::Malformed("what asks it broke off".into())),
             Err(RecvTimeoutError::Timeout) => {
+                self.abandoned.fetch_add(1, Ordering::SeqCst);
+                if is_left.swap(true, Ordering::SeqCst) {
+                    self.abandoned.fetch_sub(1, Ordering::SeqCst);
+                }
                 self.lateness.note();
                 Err(Failure::Unreachable(format!("it has not answered for {} ms", patience.as_millis())))
             }
@@ -246,7 +249,7 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
-    use super::{ByErrands, Errands};
+    use super::{ABANDONED_MAX, ByErrands, Errands};
     use crate::fragments::{Answer, Fragments, Name, Question};
     use crate::provider::{Failure, MemoryProvider, Provider};
 
@@ -326,6 +329,40 @@ mod tests {
         assert_eq!(*cloud.told.lock().expect("told"), ["put", "put"]);
         assert_eq!(told.remove(&table, &[3]), Ok(()));
         assert_eq!(*cloud.told.lock().expect("told"), ["put", "put", "remove"]);
+    }
+
+    #[test]
+    fn as_many_may_ask_at_once_as_want_to_and_few_are_left_behind() {
+        let errands = Errands::default();
+        let held = Arc::new(AtomicBool::new(true));
+        let asked = |held: &Arc<AtomicBool>| {
+            let held = held.clone();
+            move || {
+                while held.load(Ordering::SeqCst) {
+                    thread::sleep(Duration::from_millis(1));
+                }
+                Ok(())
+            }
+        };
+        thread::scope(|scope| {
+            let all: Vec<_> = (0..3 * ABANDONED_MAX)
+                .map(|_| scope.spawn(|| errands.aside(Duration::from_secs(60), asked(&held))))
+                .collect();
+            thread::sleep(SHORT);
+            held.store(false, Ordering::SeqCst);
+            assert!(all.into_iter().all(|one| one.join().expect("an answer").is_ok()));
+        });
+        // Of a cloud that hangs so many are left behind, and whoever comes after that is told at once.
+        held.store(true, Ordering::SeqCst);
+        for _ in 0..ABANDONED_MAX + 2 {
+            assert!(matches!(errands.aside(SHORT, asked(&held)), Err(Failure::Unreachable(_))));
+        }
+        assert_eq!(errands.abandoned.load(Ordering::SeqCst), ABANDONED_MAX);
+        held.store(false, Ordering::SeqCst);
+        while errands.abandoned.load(Ordering::SeqCst) > 0 {
+            thread::sleep(Duration::from_millis(1));
+        }
+        while errands.aside(20 * SHORT, || Ok(())).is_err() {}
     }
 
     #[test]
