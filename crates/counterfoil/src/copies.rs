@@ -14,14 +14,13 @@ use std::sync::Arc;
 
 use counterfoil_flash::lock::WriterLock;
 use counterfoil_flash::{Device, FileDevice};
-use counterfoil_log::{Captured, Recovered, Snapshot, View as _, Writer, record_space};
+use counterfoil_log::{Captured, Recovered, Snapshot, Writer, record_space};
 use counterfoil_relation::Relations;
-use counterfoil_sql::CATALOGUE_BEFORE;
+use counterfoil_sql::secrets_of_before;
 use counterfoil_sql::series_engine::SeriesTables;
 use counterfoil_vault::{
     Counter as _, CounterError, CounterKind, DatabaseId, FileCounter, HeaderCopy, HostCounter, Succession,
 };
-use zeroize::Zeroizing;
 
 use crate::convert::no_place_for_counter;
 use crate::counters::adopt_image;
@@ -34,11 +33,6 @@ use crate::options::{Options, Place};
 use crate::restore_device;
 use crate::rollback;
 use crate::volume::{Freshness, Volume, geometry_of};
-
-/// What is kept of tables that lie with clouds begins so.
-const DISPERSED: &[u8] = b"dispersed/";
-/// Secrets of catalogues from before, at most.
-const CATALOGUES_KEPT: usize = 8;
 
 /// Told how far something long has come: done, and in all. Answering false stops it.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, u64) -> bool;
@@ -368,21 +362,13 @@ fn reseal(volume: &Volume, snapshot: &Snapshot, temporary: &Temporary, progress:
     })
 }
 
-/// What clouds show under the old key is looked at before it goes: other clients know no other (`counterfoil_sql::CATALOGUE_BEFORE`).
+/// What clouds show under the old key is looked at before it goes: other clients know no other.
 fn keep_catalogue_secret(volume: &Volume, snapshot: &Snapshot, writer: &mut Writer) -> Result<()> {
-    if snapshot.records(record_space::SETTING, DISPERSED).is_empty() {
-        return Ok(());
-    }
-    let before =
-        snapshot.record(record_space::SETTING, CATALOGUE_BEFORE).map(|bytes| bytes.to_vec()).unwrap_or_default();
     let own = volume.opened().unlocked.volume_key.catalogue_secret(volume.vault.id());
-    let all = Zeroizing::new([&before[..], &own[..]].concat());
-    // Of keys that were changed again and again without a word to clouds the last ones are enough.
-    let last = all.len().saturating_sub(CATALOGUES_KEPT * own.len());
+    let Some((name, secrets)) = secrets_of_before(snapshot, &own) else { return Ok(()) };
     writer.begin()?;
-    writer.put_record(record_space::SETTING, CATALOGUE_BEFORE, &all[last..])?;
-    writer.commit()?;
-    Ok(())
+    writer.put_record(record_space::SETTING, name, &secrets)?;
+    Ok(writer.commit().map(drop)?)
 }
 
 /// Binds the new file to the counter, above what it holds for the old one and without taking it from that yet.

@@ -38,6 +38,7 @@ const NO_TABLE: [u8; 16] = [0; 16];
 pub type TableNumber = [u8; 16];
 
 /// What seals and opens the catalogue of a database.
+#[derive(Clone)]
 pub struct Catalogue {
     secret: Secret,
 }
@@ -111,12 +112,13 @@ impl Drop for Entry {
 }
 
 impl Told {
-    /// What a cloud was told that shows entries at these places: to be told anew, above this version.
+    /// What a cloud was told that shows entries at these places in the catalogue of this name: to be told anew, above this version.
     #[must_use]
-    pub fn anew(version: u64, places: &BTreeSet<u64>) -> Self {
+    pub fn anew(called: &Name, version: u64, places: &BTreeSet<u64>) -> Self {
         // No part is called so.
         let unknown = |place: &u64| (place.to_be_bytes().to_vec(), (*place, [0; 16]));
-        Self { version, root: None, parts: places.iter().map(unknown).collect(), ..Self::default() }
+        let called = called.as_str().to_owned();
+        Self { version, called, root: None, parts: places.iter().map(unknown).collect() }
     }
 
     /// Whether a cloud shows just this: this version, and all its entries.
@@ -418,7 +420,7 @@ mod tests {
         // Told anew, nothing is left of what was there.
         let (shown_now, all) = catalogue.read(&cloud, &Patient).expect("an answer").remove(0);
         assert!(newer.is_shown(&shown_now, &all) && !told.is_shown(&shown_now, &all));
-        let unknown = Told::anew(2, &all);
+        let unknown = Told::anew(&catalogue.name(), 2, &all);
         assert!(!unknown.is(&second) && !unknown.is_shown(&shown_now, &all));
         let (coded, newer) = catalogue.code(TABLE, 3, &second, &unknown, salts(200)).expect("salts");
         cloud.put(&catalogue.name(), &coded).expect("put");

@@ -14,8 +14,9 @@
 //! - One that stands still for as long as it says, by the clock of whoever waits, is over, too: its client was cut. He himself counts half
 //!   of that, from before he put it, and claims anew then. Whoever takes over from him goes on so far above ([`above`]) that what he tells
 //!   nevertheless, who was only slow, is no later version; he learns of the other one with his next claim.
-//! - Where two reach no cloud in common both have leases. What each client has told is in what he tells (`Kept::writers`): that they have gone
-//!   apart is seen by whoever sees both, and nothing of either is taken for the other's past.
+//! - Where two reach no cloud in common both have leases, and whoever sees the one's version may go on from there while the other holds
+//!   his. What each client has told is in what he tells (`Kept::writers`): that they have gone apart is seen by whoever sees both, and
+//!   nothing of either is taken for the other's past.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

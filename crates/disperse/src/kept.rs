@@ -1,7 +1,7 @@
 //! What is kept of a dispersed table in the sealed database, as records.
 //!
 //! ```text
-//! i                                 04 | incidents u64
+//! i                                 05 | incidents u64
 //! h layout u32                      the secret [32] | declaration, epochs, clouds that have dropped it (postcard)
 //! l layout u32 | chunk u32          live rows of a chunk of 2^20 row numbers (Roaring bitmap of their lower 32 bits, portable format)
 //! a layout u32 | cloud u16 | chunk u32    rows that a cloud may lack
@@ -30,7 +30,9 @@ use crate::state::{Rows, State, Untold};
 
 /// Row numbers of a chunk.
 const CHUNK_BITS: u32 = 20;
-const VERSION: u8 = 4;
+const VERSION: u8 = 5;
+/// The one before, which is read: without who has told clouds.
+const VERSION_BEFORE: u8 = 4;
 
 /// Records by name.
 pub type Records = BTreeMap<Vec<u8>, Zeroizing<Vec<u8>>>;
@@ -221,12 +223,12 @@ impl Kept {
     #[must_use]
     pub fn is_told(&self) -> bool {
         let parts = self.to_parts();
-        self.learned == Some(self.summary()) || self.told.values().any(|told| told.has(&parts, Self::is_part))
+        self.learned == Some(self.summary()) || self.told.values().any(|told| told.has(&parts, Self::is_of_rows))
     }
 
-    /// Whether a part of a catalogue is one of these records.
-    fn is_part(name: &[u8]) -> bool {
-        matches!(name.first(), Some(b'i' | b'w' | b'h' | b'l' | b'a' | b'k'))
+    /// Whether a part of a catalogue is one of these records, and not about whose database it is of.
+    fn is_of_rows(name: &[u8]) -> bool {
+        matches!(name.first(), Some(b'w' | b'h' | b'l' | b'a' | b'k'))
     }
 
     /// Whether a record is one of which clouds hear as soon as it changes. That they have let go of something they hear with the next
@@ -245,7 +247,7 @@ impl Kept {
 
     fn summary(&self) -> [u8; 16] {
         let parts = self.to_parts();
-        let told = parts.iter().filter(|(name, _)| Self::is_worth_telling(name));
+        let told = parts.iter().filter(|(name, _)| Self::is_of_rows(name) && Self::is_worth_telling(name));
         let all: Vec<u8> = told.flat_map(|(name, bytes)| [&digest(name)[..], &digest(bytes)].concat()).collect();
         digest(&all)
     }
@@ -408,7 +410,7 @@ impl ReadLayout {
 
 fn read_incidents(bytes: &[u8]) -> Result<u64, Damaged> {
     let (version, rest) = bytes.split_first().ok_or(Damaged("a version"))?;
-    if *version != VERSION {
+    if ![VERSION_BEFORE, VERSION].contains(version) {
         return Err(Damaged::OTHER_VERSION);
     }
     Ok(u64::from_be_bytes(rest.try_into().map_err(|_| Damaged("a number of incidents"))?))
@@ -485,6 +487,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{Damaged, Kept, Records, Told};
+    use crate::fragments::Name;
     use crate::keys::{Epoch, Secret};
     use crate::placement::tests::people;
     use crate::state::Rows;
@@ -502,7 +505,7 @@ mod tests {
         state.live = live.iter().copied().collect();
         state.untold[1].lacks = live.iter().copied().take(3).collect();
         state.untold[2].keeps = gone.iter().copied().collect();
-        kept.told.insert("a".into(), Told::anew(7, &[1, 300].into()));
+        kept.told.insert("a".into(), Told::anew(&Name::of_table([3; 8]), 7, &[1, 300].into()));
         kept.version = 9;
         kept
     }
@@ -592,8 +595,8 @@ mod tests {
         let own = kept(&[1, 2, 3], &[5]).to_records();
         let read =
             |records: &Records| Kept::from_records(records.iter().map(|(name, bytes)| (&name[..], &bytes[..]))).err();
-        // The version of before, those to come, and none; whatever else such a version has, which sorts before it and behind.
-        for version in (0..=u8::MAX).filter(|version| *version != super::VERSION) {
+        // Those of before, those to come, and none; whatever else such a version has, which sorts before it and behind.
+        for version in (0..=u8::MAX).filter(|version| ![super::VERSION_BEFORE, super::VERSION].contains(version)) {
             let mut records = own.clone();
             records.get_mut(&b"i"[..]).expect("the version")[0] = version;
             assert_eq!(read(&records), Some(Damaged::OTHER_VERSION), "{version}");
@@ -615,6 +618,16 @@ mod tests {
             records.insert(b"i".to_vec(), cut.into());
             assert!(read(&records).is_some_and(|damaged| damaged != Damaged::OTHER_VERSION));
         }
+    }
+
+    #[test]
+    fn a_table_of_the_version_before_is_read_and_told_in_this_one() {
+        let own = kept(&[1, 2, 3], &[5]);
+        let mut records = own.to_records();
+        records.get_mut(&b"i"[..]).expect("the version")[0] = super::VERSION_BEFORE;
+        let before = read(&records).expect("a table");
+        assert!(before.writers.is_empty() && own.has_all_of(&before, None));
+        assert_eq!(before.to_records(), own.to_records());
     }
 
     #[test]

@@ -20,6 +20,7 @@
 //! Codings, and what clouds may be believed, are a matter of `counterfoil_disperse`; here are SQL, transactions and queries.
 
 mod asked_where;
+mod before;
 mod brought_back;
 mod catalogue;
 mod change;
@@ -60,8 +61,9 @@ use counterfoil_log::{View, Writer, record_space};
 use counterfoil_relation::{Table, TableId};
 use parking_lot::Mutex;
 
+pub use before::secrets_of_before;
 pub use brought_back::{BroughtBack, Lost, lost_tables};
-pub use catalogue::{BEFORE as CATALOGUE_BEFORE, Owner};
+pub use catalogue::Owner;
 pub(crate) use change::{conflicts, delete, fetch, insert, refuse, truncate, update};
 pub use clouds::clouds_sql;
 pub(crate) use clouds::{parse, read};

@@ -33,6 +33,29 @@ pub fn bring_back(stage: &Stage, cloud: &str) -> String {
     told.err
 }
 
+/// A command on another machine, which has a state of its own: how it ended, and what it said.
+fn elsewhere(stage: &Stage, words: &[&str]) -> (Option<i32>, String, String) {
+    let told = stage.command(words).env("COUNTERFOIL_STATE_DIR", stage.path("elsewhere")).output().expect("runs");
+    let text = |bytes| String::from_utf8(bytes).expect("text");
+    (told.status.code(), text(told.stdout), text(told.stderr))
+}
+
+/// The same, which ends well.
+fn good_elsewhere(stage: &Stage, words: &[&str]) -> String {
+    let (code, out, says) = elsewhere(stage, words);
+    assert_eq!(code, Some(0), "{words:?}: {says}");
+    out
+}
+
+/// A client on another machine, with a row that the first one has not heard of.
+fn with_another_client() -> Stage {
+    let (stage, _) = told();
+    stage.good(&["key", "split", "db", "--need", "2", "--of", "3", "again"]);
+    good_elsewhere(&stage, &["restore", "--from", "dir:a", "other", "--key-file", "again"]);
+    good_elsewhere(&stage, &["other", "INSERT INTO people VALUES (2000, 'elsewhere', 2)"]);
+    stage
+}
+
 fn repaired(stage: &Stage) {
     let complete = "cloud,rows_put,rows_removed,state\na,0,0,complete\nb,0,0,complete\nc,0,0,complete\n";
     assert_eq!(stage.good(&["db", "REPAIR TABLE people"]), complete);
@@ -229,32 +252,22 @@ fn bring_back_with(stage: &Stage, shares: &str) {
 #[test]
 fn two_machines_change_one_table_in_turns() {
     let (stage, _) = told();
-    // The other machine has a state of its own.
-    let elsewhere = |words: &[&str]| {
-        let mut command = stage.command(words);
-        let told = command.env("COUNTERFOIL_STATE_DIR", stage.path("elsewhere")).output().expect("runs");
-        (
-            told.status.code(),
-            String::from_utf8(told.stdout).expect("text"),
-            String::from_utf8(told.stderr).expect("text"),
-        )
-    };
-    let (code, _, says) = elsewhere(&["restore", "--from", "dir:a", "other", "--key-file", "shares"]);
-    assert_eq!(code, Some(0), "{says}");
+    good_elsewhere(&stage, &["restore", "--from", "dir:a", "other", "--key-file", "shares"]);
     let count = "SELECT count(*), sum(salary) FROM people";
     for round in 1..=3 {
         let (own, others) = (1000 + round, 2000 + round);
         stage.good(&["db", &format!("INSERT INTO people VALUES ({own}, 'here', 1)")]);
-        let (code, _, says) = elsewhere(&["other", &format!("INSERT INTO people VALUES ({others}, 'elsewhere', 2)")]);
-        assert!(code == Some(0) && !says.contains("warning"), "{says}");
-        let (code, _, says) = elsewhere(&["other", &format!("INSERT INTO people VALUES ({own}, 'again', 2)")]);
+        good_elsewhere(&stage, &["other", &format!("INSERT INTO people VALUES ({others}, 'elsewhere', 2)")]);
+        let taken = format!("INSERT INTO people VALUES ({own}, 'again', 2)");
+        let (code, _, says) = elsewhere(&stage, &["other", &taken]);
         assert!(code == Some(1) && says.contains("people_pkey"), "{says}");
-        let (_, counted, _) = elsewhere(&["other", count]);
+        let counted = good_elsewhere(&stage, &["other", count]);
         assert!(counted.contains(&format!("\n{},", 30 + 2 * round)), "{counted}");
-        assert_eq!(stage.good(&["db", count]), counted);
+        let told = stage.run(&["db", count]);
+        assert_eq!((told.out, told.err), (counted, String::new()));
     }
     // Each of them is brought back as the other one knows it.
-    let (_, rows, _) = elsewhere(&["other", ALL]);
+    let rows = good_elsewhere(&stage, &["other", ALL]);
     assert_eq!(stage.good(&["db", ALL]), rows);
     lose(&stage);
     bring_back(&stage, "dir:c");
@@ -262,35 +275,56 @@ fn two_machines_change_one_table_in_turns() {
 }
 
 #[test]
-fn a_client_of_a_key_that_was_changed_destroys_nothing() {
+fn a_client_that_was_put_back_undoes_nothing_of_others() {
     let (stage, _) = told();
-    stage.good(&["key", "split", "db", "--need", "2", "--of", "3", "again"]);
-    let elsewhere = |words: &[&str]| {
-        let told = stage.command(words).env("COUNTERFOIL_STATE_DIR", stage.path("elsewhere")).output().expect("runs");
-        (told.status.code(), String::from_utf8(told.stderr).expect("text"))
-    };
-    assert_eq!(elsewhere(&["restore", "--from", "dir:a", "other", "--key-file", "again"]).0, Some(0));
-    assert_eq!(elsewhere(&["other", "INSERT INTO people VALUES (2000, 'elsewhere', 2)"]).0, Some(0));
+    good_elsewhere(&stage, &["restore", "--from", "dir:a", "other", "--key-file", "shares"]);
+    stage.good(&["backup", "db", "copy"]);
+    stage.good(&["db", "INSERT INTO people VALUES (1000, 'of the other day', 1)"]);
+    good_elsewhere(&stage, &["other", "INSERT INTO people VALUES (2000, 'elsewhere', 2)"]);
+    fs::remove_file(stage.path("db")).expect("the database");
+    stage.good(&["restore", "copy", "db"]);
+    // What it told itself since is behind it, as whoever put it back wanted it; what others told is not.
+    for statement in ["INSERT INTO people VALUES (3000, 'went on', 1)", "REPAIR TABLE people"] {
+        stage.refused(&["db", statement], 4, &["another copy of this database has told", "GIVE WAY"]);
+    }
+    let rows = good_elsewhere(&stage, &["other", ALL]);
+    assert!(rows.contains("2000,elsewhere") && rows.contains("1000,of the other day"), "{rows}");
+    let complete = "cloud,rows_put,rows_removed,state\na,0,0,complete\nb,0,0,complete\nc,0,0,complete\n";
+    assert_eq!(stage.good(&["db", "REPAIR TABLE people GIVE WAY"]), complete);
+    assert_eq!(stage.good(&["db", ALL]), rows);
+    stage.good(&["db", "INSERT INTO people VALUES (3000, 'went on', 1)"]);
+    assert_eq!(stage.good(&["db", ALL]), good_elsewhere(&stage, &["other", ALL]));
+}
+
+#[test]
+fn a_client_of_a_key_that_was_changed_destroys_nothing() {
+    let stage = with_another_client();
     stage.good(&["rekey", "db", "--data"]);
     stage.good(&["key", "split", "db", "--need", "2", "--of", "3", "new"]);
     stage.good(&["db", "INSERT INTO people VALUES (1000, 'here', 1)"]);
     for statement in ["INSERT INTO people VALUES (3000, 'lost', 2)", "REPAIR TABLE people"] {
-        let (code, says) = elsewhere(&["other", statement]);
+        let (code, _, says) = elsewhere(&stage, &["other", statement]);
         assert!(code == Some(4) && says.contains("rekey --data") && says.contains("restore --from"), "{says}");
     }
+    assert_eq!(stage.good(&["db", "SELECT count(*) FROM people"]), "count(*)\n32\n");
+    // Where one cloud has not heard of the new key yet, the others have.
+    set_there(&stage, "c", false);
+    good_elsewhere(&stage, &["restore", "--from", "dir:b", "third", "--key-file", "new"]);
+    set_there(&stage, "c", true);
+    set_there(&stage, "a", false);
+    stage.good(&["rekey", "db", "--data"]);
+    stage.good(&["key", "split", "db", "--need", "2", "--of", "3", "newer"]);
+    stage.good(&["db", "DELETE FROM people WHERE id = 1000"]);
+    set_there(&stage, "a", true);
+    let (code, _, says) = elsewhere(&stage, &["third", "INSERT INTO people VALUES (3000, 'lost', 2)"]);
+    assert!(code == Some(4) && says.contains("rekey --data"), "{says}");
+    stage.good(&["db", "INSERT INTO people VALUES (1000, 'here', 1)"]);
     assert_eq!(stage.good(&["db", "SELECT count(*) FROM people"]), "count(*)\n32\n");
 }
 
 #[test]
 fn a_key_that_is_changed_by_who_is_behind_destroys_nothing() {
-    let (stage, _) = told();
-    stage.good(&["key", "split", "db", "--need", "2", "--of", "3", "again"]);
-    let elsewhere = |words: &[&str]| {
-        let told = stage.command(words).env("COUNTERFOIL_STATE_DIR", stage.path("elsewhere")).output().expect("runs");
-        (told.status.code(), String::from_utf8(told.stderr).expect("text"))
-    };
-    assert_eq!(elsewhere(&["restore", "--from", "dir:a", "other", "--key-file", "again"]).0, Some(0));
-    assert_eq!(elsewhere(&["other", "INSERT INTO people VALUES (2000, 'elsewhere', 2)"]).0, Some(0));
+    let stage = with_another_client();
     // It has not heard of that row, nor does it hear of it under the new key before it looks.
     stage.good(&["rekey", "db", "--data"]);
     stage.good(&["key", "split", "db", "--need", "2", "--of", "3", "new"]);
@@ -300,4 +334,33 @@ fn a_key_that_is_changed_by_who_is_behind_destroys_nothing() {
     let told = stage.run(&["restore", "--from", "dir:b", "db", "--key-file", "new"]);
     assert_eq!(told.code, 0, "{}", told.err);
     assert_eq!(stage.good(&["db", "SELECT count(*) FROM people"]), "count(*)\n32\n");
+    // Nor does one that was brought back and has not been compared with its clouds.
+    good_elsewhere(&stage, &["restore", "--from", "dir:b", "third", "--key-file", "new"]);
+    stage.good(&["db", "INSERT INTO people VALUES (4000, 'here', 1)"]);
+    good_elsewhere(&stage, &["rekey", "third", "--data"]);
+    good_elsewhere(&stage, &["key", "split", "third", "--need", "2", "--of", "3", "newest"]);
+    let complete = "cloud,rows_put,rows_removed,state\na,0,0,complete\nb,0,0,complete\nc,0,0,complete\n";
+    assert_eq!(good_elsewhere(&stage, &["third", "REPAIR TABLE people"]), complete);
+    assert_eq!(good_elsewhere(&stage, &["third", "SELECT count(*) FROM people"]), "count(*)\n33\n");
+}
+
+#[test]
+fn clients_of_a_new_key_take_turns_while_a_cloud_has_not_heard_of_it() {
+    let (stage, _) = told();
+    set_there(&stage, "a", false);
+    stage.good(&["rekey", "db", "--data"]);
+    stage.good(&["key", "split", "db", "--need", "2", "--of", "3", "new"]);
+    stage.good(&["db", "INSERT INTO people VALUES (1000, 'here', 1)"]);
+    good_elsewhere(&stage, &["restore", "--from", "dir:b", "other", "--key-file", "new"]);
+    for round in 1..=3 {
+        let own = format!("INSERT INTO people VALUES ({}, 'here', 1)", 1000 + round);
+        stage.good(&["db", &own]);
+        good_elsewhere(&stage, &["other", &format!("INSERT INTO people VALUES ({}, 'elsewhere', 2)", 2000 + round)]);
+    }
+    set_there(&stage, "a", true);
+    let repaired = stage.good(&["db", "REPAIR TABLE people"]);
+    assert!(repaired.lines().skip(1).all(|line| line.ends_with(",complete")), "{repaired}");
+    let rows = stage.good(&["db", ALL]);
+    assert_eq!(rows.lines().count(), 1 + 30 + 7, "{rows}");
+    assert_eq!(good_elsewhere(&stage, &["other", ALL]), rows);
 }

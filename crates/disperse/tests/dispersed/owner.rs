@@ -363,7 +363,7 @@ impl Owner {
         self.kept.version = version;
         for (name, told) in &mut self.kept.told {
             let places = self.entries[name].iter().copied().collect();
-            *told = Told::anew(version, &places);
+            *told = Told::anew(&self.catalogue.name(), version, &places);
         }
     }
 

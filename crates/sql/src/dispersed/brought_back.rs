@@ -1,6 +1,6 @@
 //! Tables that are made again from what their clouds show, when their database is lost (catalogue.rs).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use counterfoil_disperse::{self as disperse, Catalogue, Failure, Kept, Patient, Provider, Records, Told};
 use counterfoil_relation::{ColumnId, RowId};
@@ -19,6 +19,8 @@ pub struct Lost {
     table: disperse::TableNumber,
     version: u64,
     parts: Records,
+    /// Of each cloud that shows this version, by its name, the places of its entries.
+    shown: BTreeMap<String, BTreeSet<u64>>,
 }
 
 /// A table that was brought back.
@@ -36,11 +38,12 @@ impl Session {
     /// [`Error::NotSupported`] for a table of another version's making; those of making tables.
     pub fn bring_back(&mut self, lost: Vec<Lost>, catalogue_secret: &[u8; 32]) -> Result<Vec<BroughtBack>> {
         self.note_split(catalogue_secret)?;
-        lost.into_iter().map(|lost| self.bring_one_back(lost)).collect()
+        let catalogue = Catalogue::new(secret(catalogue_secret));
+        lost.into_iter().map(|lost| self.bring_one_back(lost, &catalogue)).collect()
     }
 
-    fn bring_one_back(&mut self, lost: Lost) -> Result<BroughtBack> {
-        let Lost { definition, parts, version, .. } = lost;
+    fn bring_one_back(&mut self, lost: Lost, catalogue: &Catalogue) -> Result<BroughtBack> {
+        let Lost { definition, parts, version, shown, .. } = lost;
         let own = parts.iter().filter(|(name, _)| ![DEFINITION, HEADER].contains(&&name[..]));
         let there = Kept::from_records(own.map(|(name, bytes)| (&name[..], &bytes[..])))
             .map_err(|what| damaged(&definition.name, what))?
@@ -58,8 +61,9 @@ impl Session {
         let (mut there, next_row, _) = as_there(there);
         there.incidents = BROUGHT_BACK;
         there.version = version;
-        let clouds = there.declaration().clouds.iter().cloned();
-        there.told = clouds.map(|name| (name, Told::anew(version, &BTreeSet::new()))).collect();
+        let nothing = BTreeSet::new();
+        let told = |name: &String| Told::anew(&catalogue.name(), version, shown.get(name).unwrap_or(&nothing));
+        there.told = there.declaration().clouds.iter().map(|name| (name.clone(), told(name))).collect();
         there.note_learned();
         let identities: Vec<_> = definition.identities.into_iter().map(|(id, next)| (ColumnId(id), next)).collect();
         let rows = there.live().len();
@@ -100,12 +104,14 @@ impl Lost {
     }
 }
 
-fn read(catalogue: &Catalogue, cloud: &dyn Provider) -> Result<Vec<Lost>, Failure> {
+/// The tables that a cloud shows, each with the places of its entries.
+fn read(catalogue: &Catalogue, cloud: &dyn Provider) -> Result<Vec<(Lost, BTreeSet<u64>)>, Failure> {
     let shown = catalogue.read(cloud, &Patient)?;
-    let lost = shown.into_iter().filter_map(|(shown, _): (_, BTreeSet<u64>)| {
+    let lost = shown.into_iter().filter_map(|(shown, places)| {
         // What was sealed by the owner is one, unless a later version has told it.
         let definition = postcard::from_bytes(shown.parts.get(DEFINITION)?).ok()?;
-        Some(Lost { definition, table: shown.table, version: shown.version, parts: shown.parts })
+        let (table, version, parts, shown) = (shown.table, shown.version, shown.parts, BTreeMap::new());
+        Some((Lost { definition, table, version, parts, shown }, places))
     });
     Ok(lost.collect())
 }
@@ -126,7 +132,9 @@ pub fn lost_tables(
     let first = Cloud { name: "there".into(), url: url.clone(), secret_file };
     let first = opened(dispersed, &catalogue, &first)?;
     let lost = read(&catalogue, &*first);
-    let mut lost = lost.map_err(|failure| Error::Network(format!("cloud at {url}: {failure}")))?;
+    let lost = lost.map_err(|failure| Error::Network(format!("cloud at {url}: {failure}")))?;
+    // Under its own name it is asked as the others are.
+    let mut lost: Vec<Lost> = lost.into_iter().map(|(lost, _)| lost).collect();
     if lost.is_empty() {
         let text = "shows no table of the database that these shares are of: is it the right cloud?";
         return Err(Error::NotFound(format!("cloud at {url} {text}")));
@@ -151,14 +159,14 @@ pub fn lost_tables(
 }
 
 /// Takes what another cloud has newer.
-fn compare(lost: &mut [Lost], mut shown: Vec<Lost>, cloud: &str, note: &mut dyn FnMut(String)) {
+fn compare(lost: &mut [Lost], mut shown: Vec<(Lost, BTreeSet<u64>)>, cloud: &str, note: &mut dyn FnMut(String)) {
     for known in lost.iter_mut().filter(|known| known.definition.clouds.iter().any(|(name, ..)| name == cloud)) {
         let name = known.definition.name.clone();
-        let Some(at) = shown.iter().position(|other| other.table == known.table) else {
+        let Some(at) = shown.iter().position(|(other, _)| other.table == known.table) else {
             note(format!("table {name}: cloud {cloud} shows nothing of it"));
             continue;
         };
-        let other = shown.swap_remove(at);
+        let (other, places) = shown.swap_remove(at);
         let (version, newest) = (other.version, known.version.max(other.version));
         if version > known.version {
             note(format!(
@@ -168,6 +176,8 @@ fn compare(lost: &mut [Lost], mut shown: Vec<Lost>, cloud: &str, note: &mut dyn 
             *known = other;
         } else if version < newest {
             note(format!("table {name}: cloud {cloud} shows version {version}, others {newest}"));
+            continue;
         }
+        known.shown.insert(cloud.to_owned(), places);
     }
 }

@@ -13,7 +13,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use counterfoil_disperse::fragments::{Fragments, Name};
+use counterfoil_disperse::fragments::Fragments;
 use counterfoil_disperse::{
     self as disperse, Catalogue, Failure, Kept, Layout, Patient, Provider, Records, Secret, Told,
 };
@@ -22,6 +22,7 @@ use counterfoil_relation::Table;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
+use super::before;
 use super::clouds::{self, Cloud};
 use super::learning::{self, is_later, told_by_another};
 use super::lease::both;
@@ -31,7 +32,6 @@ use super::waiting::Waiting;
 use super::{Dispersed, define, is_put_back, keep, kept, shared};
 use crate::error::{Error, Result};
 use crate::session::Session;
-use crate::transaction::Change;
 
 pub(super) const DEFINITION: &[u8] = b"t";
 pub(super) const HEADER: &[u8] = b"s";
@@ -94,22 +94,8 @@ pub(super) fn of_view<'a>(view: &dyn View, names: impl IntoIterator<Item = &'a S
     names.into_iter().map(|name| clouds::named(view, name)?.ok_or_else(|| gone(name))).collect()
 }
 
-/// The secrets of catalogues that clouds may show still, each of 32 bytes: of keys from before.
-pub const BEFORE: &[u8] = b"catalogue-before";
-
-/// The catalogue that clouds were told of a table, or some of them: that of a key of before, until all have been told another one. Other
-/// clients know no other.
-pub(super) fn as_told(view: &dyn View, own: Catalogue, kept: &Kept) -> Catalogue {
-    let name = own.name();
-    let mut stale = kept.told.values().filter(|told| !told.called.is_empty() && told.called != name.as_str());
-    let (Some(told), Some(before)) = (stale.next(), view.record(record_space::SETTING, BEFORE)) else { return own };
-    let secrets = before.chunks_exact(32).filter_map(|bytes| <&[u8; 32]>::try_from(bytes).ok());
-    let before = secrets.map(|bytes| Catalogue::new(secret(bytes)));
-    before.into_iter().find(|before| before.name().as_str() == told.called).unwrap_or(own)
-}
-
 /// What each cloud of a table was told, in the order of its clouds.
-fn told_of(kept: &Kept) -> Vec<Told> {
+pub(super) fn told_of(kept: &Kept) -> Vec<Told> {
     let told = |name: &String| kept.told.get(name).cloned().unwrap_or_default();
     kept.declaration().clouds.iter().map(told).collect()
 }
@@ -120,11 +106,11 @@ pub(super) fn own(dispersed: &Dispersed, table: &Table) -> Option<(Arc<dyn Owner
     Some((owner.clone(), catalogue))
 }
 
-/// The catalogue of a table that goes.
+/// The catalogue of a table that goes, and those of keys from before in which it may be still.
 pub(crate) struct Leaving {
-    catalogue: Catalogue,
-    /// None: one that has let go of it before.
-    clouds: Vec<Option<Result<Arc<dyn Provider>, Failure>>>,
+    catalogues: Vec<Arc<Catalogue>>,
+    /// For each cloud how it is reached for each of them; nothing: one that has let go of it before.
+    clouds: Vec<Vec<Result<Arc<dyn Provider>, Failure>>>,
     table: disperse::TableNumber,
 }
 
@@ -132,34 +118,45 @@ impl Leaving {
     /// That at clouds of a layout; none: there is none.
     pub(super) fn at(dispersed: &Dispersed, view: &dyn View, table: &Table, layout: &Layout) -> Option<Self> {
         let (_, catalogue) = own(dispersed, table)?;
+        let mut catalogues = before::catalogues(view);
+        catalogues.push(Arc::new(catalogue));
         let open = |(at, name): (usize, &String)| {
             if layout.dropped.contains(&(at as u16)) {
-                return None;
+                return Vec::new();
             }
-            let clouds = of_view(view, [name]);
-            let opened = clouds.and_then(|clouds| opened(dispersed, &catalogue, &clouds[0]));
-            Some(opened.map_err(|error| Failure::Refused(error.to_string())))
+            let open = |catalogue: &Arc<Catalogue>| {
+                let clouds = of_view(view, [name]);
+                let opened = clouds.and_then(|clouds| opened(dispersed, catalogue, &clouds[0]));
+                opened.map_err(|error| Failure::Refused(error.to_string()))
+            };
+            catalogues.iter().map(open).collect()
         };
         let clouds = layout.declaration.clouds.iter().enumerate().map(open).collect();
-        Some(Self { catalogue, clouds, table: layout.declaration.table })
+        Some(Self { catalogues, clouds, table: layout.declaration.table })
     }
 
     /// Has a cloud let go of it.
     pub(super) fn drop_at(&self, cloud: usize) -> Result<(), Failure> {
-        let Some(cloud) = &self.clouds[cloud] else { return Ok(()) };
-        let (cloud, name) = (cloud.as_ref().map_err(Clone::clone)?, self.catalogue.name());
-        // All that it shows of the table, whoever told it.
-        let contents = self.catalogue.contents(&**cloud, &Patient)?;
-        let mut own: BTreeSet<u64> = contents.claims_of(&self.table).into_keys().collect();
-        let (shown, others): (Vec<_>, Vec<_>) =
-            contents.tables.into_iter().partition(|(shown, _)| shown.table == self.table);
-        own.extend(shown.into_iter().flat_map(|(_, places)| places));
-        let is_alone = others.is_empty() && contents.claims.values().all(|(table, _)| *table == self.table);
-        match (own.is_empty(), is_alone) {
-            (true, _) => Ok(()),
-            (false, true) => cloud.drop_table(&name),
-            (false, false) => cloud.remove(&name, &own.into_iter().collect::<Vec<_>>()),
-        }
+        let mut all = self.catalogues.iter().zip(&self.clouds[cloud]);
+        all.try_for_each(|(catalogue, cloud)| let_go(catalogue, &**cloud.as_ref().map_err(Clone::clone)?, &self.table))
+    }
+}
+
+/// Has a cloud let go of all that a catalogue shows of a table, whoever told it, and of the catalogue if it shows nothing else.
+pub(super) fn let_go(
+    catalogue: &Catalogue,
+    cloud: &dyn Provider,
+    table: &disperse::TableNumber,
+) -> Result<(), Failure> {
+    let (contents, name) = (catalogue.contents(cloud, &Patient)?, catalogue.name());
+    let mut own: BTreeSet<u64> = contents.claims_of(table).into_keys().collect();
+    let (shown, others): (Vec<_>, Vec<_>) = contents.tables.into_iter().partition(|(shown, _)| shown.table == *table);
+    own.extend(shown.into_iter().flat_map(|(_, places)| places));
+    let is_alone = others.is_empty() && contents.claims.values().all(|(of, _)| of == table);
+    match (own.is_empty(), is_alone) {
+        (true, _) => Ok(()),
+        (false, true) => cloud.drop_table(&name),
+        (false, false) => cloud.remove(&name, &own.into_iter().collect::<Vec<_>>()),
     }
 }
 
@@ -183,12 +180,15 @@ impl Session {
         let kept = kept(&view, table)?;
         let mut parts = self.parts(&view, table, &kept, &*owner)?;
         let mut told = told_of(&kept);
-        let stale = self.stale(&view, table, (&kept, &mut told), catalogue.name().as_str())?;
-        if told.iter().all(|told| told.is(&parts)) {
+        // What was told under a key of before says nothing of what is told now.
+        let stale = before::take_stale(&before::as_told(&view, &catalogue, &kept), &mut told, &catalogue);
+        let is_over = before::is_over(&view, self.engine(), &catalogue.name())?;
+        if told.iter().all(|told| told.is(&parts)) && !is_over {
             return Ok(before);
         }
         let providers = of_view(&view, &kept.declaration().clouds)?;
         drop(view);
+        let stale = before::opened(&dispersed, &providers, stale)?;
         let urls: Vec<String> = providers.iter().map(|cloud| cloud.url.clone()).collect();
         let providers: Vec<_> =
             providers.iter().map(|cloud| opened(&dispersed, &catalogue, cloud)).collect::<Result<_>>()?;
@@ -213,15 +213,16 @@ impl Session {
             coded[cloud].as_ref().map_or(Ok(()), |(entries, _)| providers[cloud].put(&catalogue.name(), entries))
         });
         self.note_catalogue(table, &kept.declaration().clouds, &coded, &put)?;
-        let claims = dispersed.leases.over(table.id, catalogue.name().as_str(), providers.len());
-        Ok(each(providers.len(), |cloud| {
+        let claims = dispersed.leases.over(table.id, &catalogue.name(), providers.len());
+        let told = each(providers.len(), |cloud| {
             let claims = claims[cloud].iter().copied();
             if put[cloud].is_err() {
                 _ = providers[cloud].remove(&catalogue.name(), &claims.collect::<Vec<_>>());
                 return put[cloud].clone();
             }
-            if let Some(name) = &stale[cloud] {
-                providers[cloud].drop_table(name)?;
+            if let Some((catalogue, provider)) = &stale[cloud] {
+                // Who knows no other key is to see that this one was changed.
+                let_go(catalogue, &**provider, &number)?;
             }
             let Some((entries, newer)) = &coded[cloud] else {
                 return providers[cloud].remove(&catalogue.name(), &claims.collect::<Vec<_>>());
@@ -231,7 +232,9 @@ impl Session {
             let over: Vec<u64> = over.into_iter().collect();
             dispersed.leases.note_own(&urls[cloud], &entries.places, &over);
             providers[cloud].remove(&catalogue.name(), &over)
-        }))
+        });
+        self.forget_keys_of_before(&catalogue.name())?;
+        Ok(told)
     }
 
     /// Whether clouds were told of all that brings a table back.
@@ -239,7 +242,8 @@ impl Session {
         let dispersed = shared(self.engine()).clone();
         let Some((owner, catalogue)) = own(&dispersed, table) else { return Ok(true) };
         let (parts, name) = (self.parts(view, table, kept, &*owner)?, catalogue.name());
-        Ok(told_of(kept).iter().all(|told| told.is(&parts) && told.called == name.as_str()))
+        let is_told = |told: &Told| told.is(&parts) && told.called == name.as_str();
+        Ok(told_of(kept).iter().all(is_told) && !before::is_over(view, self.engine(), &name)?)
     }
 
     /// A version that no cloud has seen, durable before one does: whatever is cut, no two that differ have one number.
@@ -253,30 +257,6 @@ impl Session {
             keep(&mut change.lease, table.id, &kept)?;
             Ok(kept)
         })
-    }
-
-    /// Forgets what clouds were told under another key, before the data was sealed anew. For each cloud the catalogue that goes with it, if
-    /// this table is the last one of that.
-    fn stale(
-        &self,
-        view: &dyn View,
-        table: &Table,
-        (kept, told): (&Kept, &mut [Told]),
-        name: &str,
-    ) -> Result<Vec<Option<Name>>> {
-        let is_stale = |told: &Told| !told.called.is_empty() && told.called != name;
-        if !told.iter().any(is_stale) {
-            return Ok(vec![None; told.len()]);
-        }
-        let mut others = BTreeSet::new();
-        for other in define::tables(self.engine(), view)?.iter().filter(|other| other.id != table.id) {
-            others.extend(super::kept(view, other)?.told.into_iter().map(|(cloud, told)| (cloud, told.called)));
-        }
-        let stale = told.iter_mut().zip(&kept.declaration().clouds).map(|(told, cloud)| {
-            let called = if is_stale(told) { std::mem::take(told).called } else { return None };
-            Name::parse(&called).filter(|_| !others.contains(&(cloud.clone(), called)))
-        });
-        Ok(stale.collect())
     }
 
     fn note_catalogue(
@@ -295,8 +275,7 @@ impl Session {
                     kept.told.insert(clouds[cloud].clone(), newer.clone());
                 }
             }
-            keep(&mut change.lease, table.id, &kept)?;
-            forget_secrets_of_before(session, change)
+            keep(&mut change.lease, table.id, &kept)
         })
     }
 
@@ -315,7 +294,14 @@ impl Session {
             identities: identities.into_iter().map(|(column, next)| (column.0, next)).collect(),
         };
         let definition = postcard::to_allocvec(&definition).expect("memory takes what it is given");
-        let mut parts = kept.to_parts();
+        let mut told = kept.clone();
+        // Of a database that was put back whoever learns it is to know that it was not compared with its clouds.
+        told.incidents = match (kept.incidents, is_put_back(view, kept)?) {
+            (BROUGHT_BACK, _) => 0,
+            (_, true) => BROUGHT_BACK,
+            (incidents, false) => incidents,
+        };
+        let mut parts = told.to_parts();
         parts.insert(DEFINITION.to_vec(), Zeroizing::new(definition));
         parts.insert(HEADER.to_vec(), Zeroizing::new(owner.header()));
         Ok(parts)
@@ -331,14 +317,16 @@ impl Session {
         let is_behind = is_put_back(&view, &kept)? && kept.incidents != BROUGHT_BACK;
         let past = is_behind.then(|| Leases::past(&view)).transpose()?;
         let mut done = vec![Ok(()); told.len()];
-        let Some((_, catalogue)) = own(&dispersed, table) else { return Ok(done) };
+        let Some((_, own)) = own(&dispersed, table) else { return Ok(done) };
+        let catalogues = before::as_told(&view, &own, &kept);
         let clouds = of_view(&view, &kept.declaration().clouds)?;
         drop(view);
         let interrupt = self.interrupt();
         let waiting = Waiting::statement(&interrupt);
         let mut anew = Vec::new();
         for (at, (named, told)) in clouds.iter().zip(&told).enumerate() {
-            let cloud = opened(&dispersed, &catalogue, named)?;
+            let catalogue = &catalogues[at];
+            let cloud = opened(&dispersed, catalogue, named)?;
             let shown = match catalogue.read(&*cloud, &waiting) {
                 Ok(shown) => shown,
                 Err(Failure::CalledOff) => return Err(waiting.called_off()),
@@ -371,8 +359,10 @@ impl Session {
                     }
                 }
                 // It has lost some of it, or knows of a later day than this database.
-                Some((shown, places)) => anew.push((at, shown.version, places, writers)),
-                None => anew.push((at, 0, BTreeSet::new(), writers)),
+                Some((shown, places)) => {
+                    anew.push((at, Told::anew(&catalogue.name(), shown.version, &places), writers));
+                }
+                None => anew.push((at, Told::default(), writers)),
             }
         }
         if anew.is_empty() {
@@ -380,11 +370,11 @@ impl Session {
         }
         self.change(|_, change| {
             let mut kept = super::kept(&*change.lease, table)?;
-            for (at, version, places, writers) in &anew {
-                kept.version = kept.version.max(*version);
+            for (at, told, writers) in &anew {
+                kept.version = kept.version.max(told.version);
                 // What they told is let go of, and known to be.
                 kept.note_writers(writers);
-                kept.told.insert(clouds[*at].name.clone(), Told::anew(*version, places));
+                kept.told.insert(clouds[*at].name.clone(), told.clone());
             }
             keep(&mut change.lease, table.id, &kept)
         })?;
@@ -399,20 +389,6 @@ impl Session {
         let (name, mark) = split_record(catalogue_secret);
         self.change(|_, change| Ok(change.lease.put_record(record_space::SETTING, name, &mark)?))
     }
-}
-
-/// What no cloud shows any more opens nothing.
-fn forget_secrets_of_before(session: &Session, change: &mut Change) -> Result<()> {
-    let owner = session.engine().dispersed.owner.get().and_then(|owner| owner.catalogue_secret());
-    let (Some(own), Some(_)) = (owner, change.lease.record(record_space::SETTING, BEFORE)) else { return Ok(()) };
-    let name = Catalogue::new(secret(&own)).name();
-    for table in define::tables(session.engine(), &*change.lease)? {
-        let kept = super::kept(&*change.lease, &table)?;
-        if kept.told.values().any(|told| !told.called.is_empty() && told.called != name.as_str()) {
-            return Ok(());
-        }
-    }
-    Ok(change.lease.delete_record(record_space::SETTING, BEFORE)?)
 }
 
 /// It may say that rows lie elsewhere by now: whoever put this version's in its place would lose the way to them.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use counterfoil_disperse::fragments::Name;
 use counterfoil_disperse::{
     Catalogue, Claim, Client, Contents, Errands, Failure, Kept, Patient, Provider, TableNumber, Told, rivals,
 };
@@ -25,10 +26,10 @@ const STILL_MOST: u32 = 1200;
 
 /// What is claimed of a table.
 pub(super) struct Claiming {
-    catalogue: Arc<Catalogue>,
-    called: String,
     client: Client,
     pub(super) clouds: Vec<Cloud>,
+    /// For each of them in which catalogue it is claimed.
+    catalogues: Vec<Arc<Catalogue>>,
     /// How each is reached, past the errands to it.
     reached: Vec<Arc<dyn Provider>>,
     errands: Vec<Arc<Errands>>,
@@ -50,16 +51,17 @@ pub(super) struct Claimed {
 
 /// What is to be taken back at each cloud: as it goes, as far as clouds answer. What stays is over soon.
 pub(super) struct Standing {
-    catalogue: Arc<Catalogue>,
+    catalogues: Vec<Arc<Catalogue>>,
     reached: Vec<Arc<dyn Provider>>,
     errands: Vec<Arc<Errands>>,
     pub(super) places: Vec<BTreeSet<u64>>,
 }
 
 impl Standing {
-    /// Whether it stands in the catalogue of this name.
-    pub(super) fn is_in(&self, name: &str) -> bool {
-        self.catalogue.name().as_str() == name
+    /// For each cloud the places of what stands in the catalogue of this name, which others take back.
+    pub(super) fn take(&mut self, name: &Name) -> Vec<BTreeSet<u64>> {
+        let clouds = self.catalogues.iter().zip(&mut self.places);
+        clouds.map(|(own, places)| if own.name() == *name { std::mem::take(places) } else { BTreeSet::new() }).collect()
     }
 }
 
@@ -70,7 +72,7 @@ impl Drop for Standing {
             return;
         }
         drop(each(self.reached.len(), |cloud| {
-            let (own, name): (Vec<u64>, _) = (places[cloud].iter().copied().collect(), self.catalogue.name());
+            let (own, name): (Vec<u64>, _) = (places[cloud].iter().copied().collect(), self.catalogues[cloud].name());
             let provider = self.reached[cloud].clone();
             match own.is_empty() {
                 true => Ok(()),
@@ -99,33 +101,36 @@ pub(super) fn still(lease_seconds: u32, bytes: usize) -> u32 {
 impl Claiming {
     pub(super) fn new(
         dispersed: &Dispersed,
-        catalogue: Catalogue,
         client: Client,
         (table, kept): (TableId, &Kept),
-        clouds: Vec<Cloud>,
+        (clouds, catalogues): (Vec<Cloud>, Vec<Arc<Catalogue>>),
     ) -> Result<Self> {
-        let reach = |cloud: &Cloud| clouds::reach_or_closed(dispersed, cloud, catalogue.files_key());
-        let reached = clouds.iter().map(reach).collect::<Result<_>>()?;
+        let reach = |(cloud, catalogue): (&Cloud, &Arc<Catalogue>)| {
+            clouds::reach_or_closed(dispersed, cloud, catalogue.files_key())
+        };
+        let reached = clouds.iter().zip(&catalogues).map(reach).collect::<Result<_>>()?;
         let errands = clouds.iter().map(|cloud| dispersed.errands(&cloud.url)).collect();
         let told = clouds.iter().map(|cloud| kept.told.get(&cloud.name).cloned().unwrap_or_default()).collect();
         let (number, version) = (kept.declaration().table, kept.version);
-        let (called, catalogue) = (catalogue.name().as_str().to_owned(), Arc::new(catalogue));
-        Ok(Self { catalogue, called, client, clouds, reached, errands, table, number, version, told })
+        Ok(Self { client, clouds, catalogues, reached, errands, table, number, version, told })
     }
 
-    /// What the catalogue is called in which it is claimed.
-    pub(super) fn called(&self) -> &str {
-        &self.called
+    /// What the catalogue of a cloud is called in which it is claimed.
+    pub(super) fn called(&self, cloud: usize) -> Name {
+        self.catalogues[cloud].name()
     }
 
     /// Puts a claim at every cloud that answers, and looks at all of them then.
     pub(super) fn claim(&self, dispersed: &Dispersed, still: u32) -> Result<Claimed> {
         let claim = Claim { client: self.client, version: self.version, still };
         let until = Instant::now() + claim.holds();
-        let coded = Arc::new(self.catalogue.code_claim(self.number, claim, define::random()?));
+        let salt = define::random()?;
+        let code = |catalogue: &Arc<Catalogue>| Arc::new(catalogue.code_claim(self.number, claim, salt));
+        let coded: Vec<_> = self.catalogues.iter().map(code).collect();
         let (looks, answered) = self.at_each(PATIENCE.min(claim.holds() / 3), |cloud| {
-            let (catalogue, coded, own) = (self.catalogue.clone(), coded.clone(), self.known(dispersed, cloud));
-            let (provider, told) = (self.reached[cloud].clone(), self.told[cloud].places());
+            let (catalogue, coded) = (self.catalogues[cloud].clone(), coded[cloud].clone());
+            let own = self.known(dispersed, cloud);
+            let (provider, told) = (self.reached[cloud].clone(), self.told[cloud].clone());
             move || {
                 match provider.put(&catalogue.name(), &coded) {
                     // One that is full may be told to let go of something. (Where all are, nobody's claim stands anywhere: what two clients
@@ -137,10 +142,10 @@ impl Claiming {
             }
         });
         let standing = Standing {
-            catalogue: self.catalogue.clone(),
+            catalogues: self.catalogues.clone(),
             reached: self.reached.clone(),
             errands: self.errands.clone(),
-            places: vec![coded.places.iter().copied().collect(); self.clouds.len()],
+            places: coded.iter().map(|coded| coded.places.iter().copied().collect()).collect(),
         };
         Ok(Claimed { until, answered, standing, looks })
     }
@@ -148,8 +153,8 @@ impl Claiming {
     /// Looks whether clouds that answer at once show anything new.
     pub(super) fn peek(&self, dispersed: &Dispersed) -> Vec<Look> {
         let looked = self.at_each(PEEK, |cloud| {
-            let (catalogue, own) = (self.catalogue.clone(), self.known(dispersed, cloud));
-            let (provider, told) = (self.reached[cloud].clone(), self.told[cloud].places());
+            let (catalogue, own) = (self.catalogues[cloud].clone(), self.known(dispersed, cloud));
+            let (provider, told) = (self.reached[cloud].clone(), self.told[cloud].clone());
             let is_late = self.errands[cloud].is_late();
             move || match is_late {
                 true => Ok(Look::Nothing),
@@ -162,7 +167,7 @@ impl Claiming {
     /// Looks at all clouds that answer.
     pub(super) fn look(&self) -> Vec<Look> {
         let looked = self.at_each(PATIENCE, |cloud| {
-            let (catalogue, provider) = (self.catalogue.clone(), self.reached[cloud].clone());
+            let (catalogue, provider) = (self.catalogues[cloud].clone(), self.reached[cloud].clone());
             move || catalogue.contents(&*provider, &Patient).map(Look::Read)
         });
         looked.0
@@ -212,17 +217,14 @@ impl Claiming {
         rivals(&all.collect(), &self.client, latest)
     }
 
-    /// Whether those clouds of which one has not failed show nothing of a table that they were told of.
+    /// Whether so many clouds that one of them has not failed show nothing of a table that they were told of.
     pub(super) fn are_emptied(&self, looks: &[Look], may_fail: usize) -> bool {
         let shows_it = |contents: &Contents| contents.tables.iter().any(|(shown, _)| shown.table == self.number);
-        let is_emptied = |(look, told): (&Look, &Told)| match look {
-            // Under a key of before it was another one.
-            Look::Read(contents) => told.called == self.called && !shows_it(contents),
+        let is_emptied = |(cloud, look): &(usize, &Look)| match look {
+            Look::Read(contents) => self.told[*cloud].called == self.called(*cloud).as_str() && !shows_it(contents),
             Look::Nothing | Look::Known => false,
         };
-        let emptied = looks.iter().zip(&self.told).filter(|(look, told)| is_emptied((look, told))).count();
-        let silent = looks.iter().filter(|look| matches!(look, Look::Nothing)).count();
-        emptied > may_fail && emptied + silent == looks.len()
+        looks.iter().enumerate().filter(is_emptied).count() > may_fail
     }
 
     /// Claims of this table that are over, or this client's own from before, go with the one that stands.
@@ -247,12 +249,15 @@ impl Look {
 fn look(
     catalogue: &Catalogue,
     provider: &dyn Provider,
-    (known, told): (&BTreeSet<u64>, &BTreeSet<u64>),
+    (known, told): (&BTreeSet<u64>, &Told),
     own: Option<u64>,
 ) -> Result<Look, Failure> {
-    let places = catalogue.places(provider, &Patient)?;
+    let (places, version) = (catalogue.places(provider, &Patient)?, told.version);
+    let told = told.places();
+    // Where its entries are not known it may show them, or none.
+    let is_there = told.is_subset(&places) && (version == 0 || !told.is_empty());
     let is_known = |place: &u64| Some(*place) == own || known.contains(place) || told.contains(place);
-    match told.is_subset(&places) && places.iter().all(is_known) {
+    match is_there && places.iter().all(is_known) {
         true => Ok(Look::Known),
         false => catalogue.contents(provider, &Patient).map(Look::Read),
     }

@@ -10,9 +10,11 @@ use counterfoil_log::View;
 use counterfoil_relation::{Named, Table};
 use datafusion::sql::sqlparser::ast::{ObjectName, Visit, Visitor};
 
+use super::before;
 use super::catalogue::{self, BROUGHT_BACK};
-use super::claiming::Claiming;
+use super::claiming::{Claiming, Look};
 use super::learning::{Learns, later};
+use super::leases::Leases;
 use super::{Dispersed, is_dispersed, is_put_back, kept, shared};
 use crate::error::{Error, Result};
 use crate::session::Session;
@@ -74,8 +76,11 @@ impl Session {
         let Some((claiming, None)) = self.claiming(&view, table, &kept)? else { return Ok(()) };
         drop(view);
         let looks = claiming.peek(shared(self.engine()));
-        let learned = match later(table, &claiming.clouds, (&kept, None), (claiming.called(), &looks)) {
-            Ok(None) => Ok(()),
+        let learned = match later(table, &claiming, (&kept, None), &looks) {
+            Ok(None) => {
+                note_seen(&claiming, leases, table, &looks);
+                Ok(())
+            }
             Ok(Some(later)) => self.learn_aside(table, &later, (Learns::WhatFollows, WRITER)),
             Err(error) => Err(error),
         };
@@ -95,19 +100,33 @@ impl Session {
     }
 }
 
+/// What was read needs not be read again, but for claims: who is to change the table looks at them himself.
+fn note_seen(claiming: &Claiming, leases: &Leases, table: &Table, looks: &[Look]) {
+    for (cloud, contents) in claiming.clouds.iter().zip(looks.iter().map(Look::contents)) {
+        let Some(contents) = contents else { continue };
+        let places = contents.places.iter().filter(|place| !contents.claims.contains_key(place));
+        leases.note_seen(table.id, &cloud.url, places);
+    }
+}
+
 /// Whether other clients have told clouds something since a view: then they may have let go of rows that it has.
 pub(super) fn is_overtaken(dispersed: &Dispersed, view: &dyn View, table: &Table) -> Result<bool> {
     let (kept, client) = (kept(view, table)?, dispersed.leases.client(view)?);
     let Some((_, own)) = catalogue::own(dispersed, table) else { return Ok(false) };
     // Of one that was put back no question is narrowed.
     let is_behind = is_put_back(view, &kept)? && kept.incidents != BROUGHT_BACK;
-    // As long as nobody else has told it anything, nobody is asked.
-    if is_behind || kept.writers.keys().all(|writer| *writer == client) || dispersed.leases.is_held(table.id) {
+    if is_behind || dispersed.leases.is_held(table.id) {
         return Ok(false);
     }
     let clouds = catalogue::of_view(view, &kept.declaration().clouds)?;
-    let catalogue = catalogue::as_told(view, own, &kept);
-    let claiming = Claiming::new(dispersed, catalogue, client, (table.id, &kept), clouds)?;
+    let catalogues = before::as_told(view, &own, &kept);
+    let claiming = Claiming::new(dispersed, client, (table.id, &kept), (clouds, catalogues))?;
     let looks = claiming.peek(dispersed);
-    Ok(later(table, &claiming.clouds, (&kept, None), (claiming.called(), &looks)).map_or(true, |later| later.is_some()))
+    let later = later(table, &claiming, (&kept, None), &looks);
+    // What nobody here can read is something, too.
+    let is_overtaken = later.map_or(true, |later| later.is_some());
+    if is_overtaken {
+        dispersed.leases.note_overtaken(table.id);
+    }
+    Ok(is_overtaken)
 }

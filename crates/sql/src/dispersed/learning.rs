@@ -3,12 +3,12 @@
 //! ```text
 //! what a cloud shows is made of what this client knows (Kept::writers), and nothing is here that no cloud was told of
 //!     -> commit: it is what is known here; rows go on behind theirs                      cut before: nothing; behind: it is learned
-//! otherwise -> an error: the two have gone apart, and a person says which of them counts (REPAIR TABLE ... TAKE OVER)
+//! otherwise -> an error: the two have gone apart, and a person says which of them counts (REPAIR TABLE)
 //! ```
 //! Rows of a later version that not all clouds have yet are taken for rows that lie there, as where a database is brought back: until
 //! REPAIR TABLE no question is narrowed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use counterfoil_disperse::{Client, Damaged, Kept, Records, Told};
@@ -16,10 +16,11 @@ use counterfoil_relation::{ColumnId, RowId, Table};
 
 use super::brought_back::as_there;
 use super::catalogue::{BROUGHT_BACK, DEFINITION, Definition, HEADER, moved_since, of_another_version};
-use super::claiming::Look;
+use super::claiming::{Claiming, Look};
 use super::clouds::Cloud;
 use super::{keep, kept};
 use crate::error::{Error, Result};
+use crate::incidents::incidents;
 use crate::session::Session;
 use crate::transaction::Change;
 
@@ -33,9 +34,7 @@ pub(super) struct Later {
     definition: Definition,
     there: Kept,
     /// What each cloud shows of the table, by its name: to be told anew.
-    shown: BTreeMap<String, (u64, BTreeSet<u64>)>,
-    /// What the catalogue is called that shows it.
-    called: String,
+    shown: BTreeMap<String, Told>,
     /// Whether this database was put back: then a person says what counts.
     is_past: bool,
 }
@@ -73,11 +72,11 @@ pub(super) fn is_later(kept: &Kept, (version, there): (u64, &Kept), past: Option
 /// The latest of what clouds show that is not known here.
 pub(super) fn later(
     table: &Table,
-    clouds: &[Cloud],
+    claiming: &Claiming,
     (kept, past): (&Kept, Option<&Client>),
-    (called, looks): (&str, &[Look]),
+    looks: &[Look],
 ) -> Result<Option<Later>> {
-    let number = kept.declaration().table;
+    let (number, clouds) = (kept.declaration().table, &claiming.clouds);
     let own = |look: &Look| {
         let contents = look.contents()?;
         contents.tables.iter().position(|(shown, _)| shown.table == number)
@@ -100,18 +99,19 @@ pub(super) fn later(
         let definition = told.parts.get(DEFINITION).and_then(|bytes| postcard::from_bytes(bytes).ok());
         let definition = definition.ok_or_else(|| of_another_version(table, cloud))?;
         let (version, known, shown) = (told.version, kept.version, BTreeMap::new());
-        let (called, is_past) = (called.to_owned(), past.is_some());
-        latest = Some(Later { cloud: cloud.clone(), version, known, definition, there, shown, called, is_past });
+        let (cloud, is_past) = (cloud.clone(), past.is_some());
+        latest = Some(Later { cloud, version, known, definition, there, shown, is_past });
     }
     let Some(mut latest) = latest else { return Ok(None) };
-    for (cloud, look) in clouds.iter().zip(looks) {
+    for (at, (cloud, look)) in clouds.iter().zip(looks).enumerate() {
         let known = kept.told.get(&cloud.name).map(|told| (told.version, told.places()));
         let shown = match (look.contents(), own(look)) {
             (Some(contents), Some(at)) => Some((contents.tables[at].0.version, contents.tables[at].1.clone())),
             (Some(_), None) => None,
             (None, _) => known,
         };
-        latest.shown.extend(shown.map(|shown| (cloud.name.clone(), shown)));
+        let told = shown.map(|(version, places)| Told::anew(&claiming.called(at), version, &places));
+        latest.shown.extend(told.map(|told| (cloud.name.clone(), told)));
     }
     Ok(Some(latest))
 }
@@ -132,41 +132,53 @@ impl Session {
             if left.is_none() && learns == Learns::WhatFollows {
                 return Err(told_by_another(table, &later.cloud, (later.version, later.known)));
             }
-            let is_the_same = later.definition.sql == sql
-                && later.there.declaration().columns == before.declaration().columns
-                && later.there.current().number >= before.current().number;
-            if !is_the_same {
-                return Err(moved_since(table, &later.cloud));
-            }
-            if later.there.is_out_of_reach() {
-                return Err(Error::Locked(format!(
-                    "table {}: another client has rows that too few clouds have yet: try again when it has told them",
-                    table.name
-                )));
-            }
+            later.may_be_learned(table, &sql, &before)?;
             let relations = session.engine().relations.clone();
             let cleared = match left {
                 Some(left) => relations.delete(&mut *change.lease, table, &left).map(drop),
                 None => relations.truncate(&mut *change.lease, table, false),
             };
             cleared.map_err(Error::Relation)?;
-            let (mut there, next_row, is_whole) = as_there(later.there.clone());
-            there.incidents = if is_whole { before.incidents } else { BROUGHT_BACK };
-            there.version = later.version.max(before.version);
-            let anew = |name: &String| {
-                let (version, places) = later.shown.get(name)?;
-                let mut told = Told::anew(*version, places);
-                told.called.clone_from(&later.called);
-                Some((name.clone(), told))
-            };
-            there.told = there.declaration().clouds.iter().filter_map(anew).collect();
-            there.note_learned();
+            let (learned, next_row) = later.learned(&before, incidents(&*change.lease)?.len() as u64);
             let identities: Vec<_> =
                 later.definition.identities.iter().map(|(id, next)| (ColumnId(*id), *next)).collect();
             let going_on = relations.go_on_at(&mut *change.lease, table, RowId(next_row), &identities);
             going_on.map_err(Error::Relation)?;
-            keep(&mut change.lease, table.id, &there)
+            keep(&mut change.lease, table.id, &learned)
         })
+    }
+}
+
+impl Later {
+    /// Refuses what is of another definition, and rows that nobody but their client can be sure of.
+    fn may_be_learned(&self, table: &Table, sql: &str, before: &Kept) -> Result<()> {
+        let is_the_same = self.definition.sql == sql
+            && self.there.declaration().columns == before.declaration().columns
+            && self.there.current().number >= before.current().number;
+        if !is_the_same {
+            return Err(moved_since(table, &self.cloud));
+        }
+        match self.there.is_out_of_reach() {
+            false => Ok(()),
+            true => Err(Error::Locked(format!(
+                "table {0}: another client has rows that too few clouds have yet: try again when it has told them, or, if it is gone \
+                 for good, REPAIR TABLE {0} TAKE OVER lets go of all that was told since version {1}",
+                table.name, self.known
+            ))),
+        }
+    }
+
+    /// As it is known here from then on, where the database has had so many incidents; and the number of the next row.
+    fn learned(&self, before: &Kept, incidents: u64) -> (Kept, u64) {
+        // Who told it may have been put back, and not have compared it with its clouds.
+        let is_compared = self.there.incidents != BROUGHT_BACK;
+        let (mut there, next_row, is_whole) = as_there(self.there.clone());
+        there.incidents = if is_whole && is_compared { incidents } else { BROUGHT_BACK };
+        there.version = self.version.max(before.version);
+        let anew = |name: &String| Some((name.clone(), self.shown.get(name)?.clone()));
+        there.told = there.declaration().clouds.iter().filter_map(anew).collect();
+        there.note_learned();
+        (there, next_row)
     }
 }
 

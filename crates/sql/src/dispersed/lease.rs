@@ -19,10 +19,11 @@ use counterfoil_disperse::{Claim, Client, Kept, above};
 use counterfoil_log::{Snapshot, View, record_space};
 use counterfoil_relation::{Named, Table, TableId};
 
+use super::before;
 use super::catalogue::{self, BROUGHT_BACK};
 use super::claiming::{Claimed, Claiming, still};
 use super::clouds::Cloud;
-use super::learning::{Later, Learns, later, told_by_another};
+use super::learning::{Later, Learns, later};
 use super::leases::Leases;
 use super::push::Told;
 use super::{define, is_dispersed, is_put_back, keep, kept, prefix, shared};
@@ -176,12 +177,8 @@ impl Session {
         };
         // What is claimed in vain is taken back as it goes.
         let mut claimed = claiming.claim(&dispersed, still)?;
-        let looks = (claiming.called(), &claimed.looks[..]);
-        if let Some(later) = later(table, &claiming.clouds, (&kept, past.as_ref()), looks)? {
-            return match past {
-                Some(_) => Err(told_by_another(table, &later.cloud, (later.version, later.known))),
-                None => Ok(Came::Behind(Box::new(later))),
-            };
+        if let Some(later) = later(table, &claiming, (&kept, past.as_ref()), &claimed.looks)? {
+            return Ok(Came::Behind(Box::new(later)));
         }
         if past.is_none() && claiming.are_emptied(&claimed.looks, kept.declaration().may_fail) {
             return Err(emptied(table, &claiming.clouds[0]));
@@ -194,7 +191,7 @@ impl Session {
         claiming.sweep(&mut claimed);
         for (cloud, look) in claiming.clouds.iter().zip(&claimed.looks) {
             let contents = look.contents().into_iter();
-            contents.for_each(|contents| dispersed.leases.note_seen(table.id, &cloud.url, &contents.places));
+            contents.for_each(|contents| dispersed.leases.note_seen(table.id, &cloud.url, contents.places.iter()));
         }
         let answered = claimed.answered.clone();
         dispersed.leases.hold(&dispersed, &mut self.leased, table.id, wanted, claimed);
@@ -216,18 +213,17 @@ impl Session {
         let is_behind = is_put_back(view, kept)? && kept.incidents != BROUGHT_BACK;
         let past = is_behind.then(|| Leases::past(view)).transpose()?;
         let clouds = catalogue::of_view(view, &kept.declaration().clouds)?;
-        let (client, catalogue) = (dispersed.leases.client(view)?, catalogue::as_told(view, own, kept));
-        Ok(Some((Claiming::new(dispersed, catalogue, client, (table.id, kept), clouds)?, past)))
+        let (client, catalogues) = (dispersed.leases.client(view)?, before::as_told(view, &own, kept));
+        Ok(Some((Claiming::new(dispersed, client, (table.id, kept), (clouds, catalogues))?, past)))
     }
 
     /// Says which clouds show less than they were told.
     fn note_put_back(&mut self, table: &Table, claiming: &Claiming, claimed: &Claimed, kept: &Kept) {
-        for (cloud, look) in claiming.clouds.iter().zip(&claimed.looks) {
+        for (at, (cloud, look)) in claiming.clouds.iter().zip(&claimed.looks).enumerate() {
             let Some(contents) = look.contents() else { continue };
             let own = contents.tables.iter().find(|(shown, _)| shown.table == kept.declaration().table);
             let shown = own.map_or(0, |(shown, _)| shown.version);
-            let told =
-                kept.told.get(&cloud.name).filter(|told| told.called.is_empty() || told.called == claiming.called());
+            let told = kept.told.get(&cloud.name).filter(|told| told.called == claiming.called(at).as_str());
             let known = told.map_or(0, |told| told.version);
             if shown < known && shared(self.engine()).leases.says(table.id, &cloud.name) {
                 let text = format!(
@@ -311,7 +307,7 @@ fn version(view: &dyn View, table: TableId) -> u64 {
 /// Under another key there is another catalogue: whoever goes on with this one would take the rows of others for strays.
 fn emptied(table: &Table, cloud: &Cloud) -> Error {
     Error::Conflict(format!(
-        "table {0}: its clouds show nothing of what they were told of it: if another client has changed the key \
+        "table {0}: more of its clouds than may fail show nothing of what they were told of it: if another client has changed the key \
          (`counterfoil rekey --data`), `counterfoil restore --from {1} NEW --key-file SHARES` brings it back; if they were emptied, \
          REPAIR TABLE {0} TAKE OVER tells them anew",
         table.name, cloud.url

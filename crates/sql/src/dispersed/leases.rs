@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use counterfoil_disperse::fragments::Name;
 use counterfoil_disperse::{Claim, Client};
 use counterfoil_log::{View, Writer, record_space};
 use counterfoil_relation::{Table, TableId};
@@ -185,12 +186,12 @@ impl Leases {
     }
 
     /// What is to be taken back of a table's claims in a catalogue at each cloud, once nobody else counts on them: nobody does from then on.
-    pub(super) fn over(&self, table: TableId, catalogue: &str, clouds: usize) -> Vec<BTreeSet<u64>> {
+    pub(super) fn over(&self, table: TableId, catalogue: &Name, clouds: usize) -> Vec<BTreeSet<u64>> {
         let mut over = vec![BTreeSet::new(); clouds];
         if let Some(held) = self.held.lock().get_mut(&table).filter(|held| held.users <= 1) {
             held.until = Instant::now();
-            for standing in held.standing.iter_mut().filter(|standing| standing.is_in(catalogue)) {
-                over.iter_mut().zip(&mut standing.places).for_each(|(over, own)| over.append(own));
+            for standing in &mut held.standing {
+                over.iter_mut().zip(standing.take(catalogue)).for_each(|(over, own)| over.extend(own));
             }
         }
         over
@@ -224,9 +225,9 @@ impl Leases {
         own.extend(places);
     }
 
-    /// All that a cloud's catalogue shows says nothing new of a table.
-    pub(super) fn note_seen(&self, table: TableId, url: &str, places: &BTreeSet<u64>) {
-        self.known.lock().insert((table, url.to_owned()), places.clone());
+    /// These entries are all that a cloud's catalogue shows which say nothing new of a table.
+    pub(super) fn note_seen<'a>(&self, table: TableId, url: &str, places: impl Iterator<Item = &'a u64>) {
+        self.known.lock().insert((table, url.to_owned()), places.copied().collect());
     }
 
     /// Claims that have not stood still yet.
@@ -258,6 +259,11 @@ impl Leases {
 
     pub(super) fn note_followed(&self, table: TableId) {
         self.followed.lock().insert(table, Instant::now());
+    }
+
+    /// There is something to be seen: the next query looks.
+    pub(super) fn note_overtaken(&self, table: TableId) {
+        self.followed.lock().remove(&table);
     }
 
     pub(super) fn note_learned(&self, table: TableId) {

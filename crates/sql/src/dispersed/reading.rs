@@ -4,7 +4,7 @@
 //! ever, so whoever holds an older snapshot asks where its rows lie today. Of an answer that must miss no row it is looked at
 //! afterwards whether some were deleted, or a layout began to be dropped, while clouds were asked: then they may have been gone there.
 
-use counterfoil_disperse::{self as disperse, Asking, Goal, Kept, Report, Rows, State, Unanswered};
+use counterfoil_disperse::{self as disperse, Asking, Failure, Goal, Kept, Report, Rows, State, Unanswered};
 use counterfoil_log::View;
 use counterfoil_relation::Table;
 
@@ -92,6 +92,26 @@ impl<'a> Reading<'a> {
             kept.layouts().iter().any(|layout| layout.number == part.number && !layout.state.live.is_empty())
         };
         Ok(if self.parts.iter().all(stays) { Since::Nothing } else { Since::Moved })
+    }
+
+    /// Whether clouds have all of its rows still: of so many that are asked about a condition one has each, and has not failed.
+    pub(super) fn are_there(&self, waiting: &Waiting<'_>) -> Result<bool> {
+        for Part { state, opened, .. } in &self.parts {
+            let (declaration, asking) =
+                (opened.coder().declaration(), Asking { state, watch: waiting, goal: self.goal });
+            let missing = (0..declaration.clouds.len()).map(|cloud| match opened.rows_at(asking, cloud) {
+                Ok((there, _)) => Ok(&state.live - &there),
+                Err(Failure::CalledOff) => Err(waiting.called_off()),
+                Err(_) => Ok(state.live.clone()),
+            });
+            let missing = missing.collect::<Result<Vec<Rows>>>()?;
+            let all = missing.iter().fold(Rows::new(), |all, missing| all | missing);
+            let lack = |row: u64| missing.iter().filter(|missing| missing.contains(row)).count();
+            if all.iter().any(|row| lack(row) > declaration.may_fail) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Asks each layout; what is to be said of clouds is noted.

@@ -143,7 +143,12 @@ impl DispersedScan {
                 // Each layout is dropped once: this comes to an end.
                 Since::Moved => continue,
                 Since::Deleted => break Err(deleted(&self.table)),
-                Since::Nothing if !shows_all && is_overtaken(&self.dispersed, &now, &self.table)? => {
+                // Of what others have deleted nothing shows in an answer, but that it is not there.
+                Since::Nothing
+                    if !shows_all
+                        && is_overtaken(&self.dispersed, &now, &self.table)?
+                        && !reading.are_there(waiting)? =>
+                {
                     break Err(deleted(&self.table));
                 }
                 Since::Nothing => noted.into_iter().for_each(|note| self.note(note)),

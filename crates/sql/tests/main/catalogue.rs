@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use counterfoil_disperse::fragments::{Answer, Fragments, Name, Question};
-use counterfoil_disperse::{Catalogue, Failure, MemoryProvider, Provider, Secret};
-use counterfoil_sql::{CloudSecret, Clouds, Owner, lost_tables};
+use counterfoil_disperse::{Catalogue, Failure, MemoryProvider, Patient, Provider, Secret};
+use counterfoil_log::{View, record_space};
+use counterfoil_sql::{CloudSecret, Clouds, Owner, Patience, lost_tables, secrets_of_before};
+use parking_lot::Mutex;
 
 use crate::database::Database;
 use crate::dispersed::World;
@@ -22,6 +25,8 @@ struct Unheard {
     is_deaf: AtomicBool,
     /// It does not answer.
     is_away: AtomicBool,
+    /// It lets go of nothing.
+    is_keeping: AtomicBool,
 }
 
 impl Unheard {
@@ -29,6 +34,13 @@ impl Unheard {
         match self.is_away.load(Ordering::Relaxed) {
             true => Err(Failure::Unreachable("away".into())),
             false => Ok(&self.inner),
+        }
+    }
+
+    fn letting_go(&self) -> Result<&MemoryProvider, Failure> {
+        match self.is_keeping.load(Ordering::Relaxed) {
+            true => Err(Failure::Unreachable("keeping".into())),
+            false => self.there(),
         }
     }
 }
@@ -48,7 +60,7 @@ impl Provider for Unheard {
     }
 
     fn remove(&self, table: &Name, places: &[u64]) -> Result<(), Failure> {
-        self.there()?.remove(table, places)
+        self.letting_go()?.remove(table, places)
     }
 
     fn ask(
@@ -61,7 +73,7 @@ impl Provider for Unheard {
     }
 
     fn drop_table(&self, table: &Name) -> Result<(), Failure> {
-        self.there()?.drop_table(table)
+        self.letting_go()?.drop_table(table)
     }
 }
 
@@ -83,6 +95,19 @@ pub struct Owning;
 impl Owner for Owning {
     fn catalogue_secret(&self) -> Option<zeroize::Zeroizing<[u8; 32]>> {
         Some(SECRET.into())
+    }
+
+    fn header(&self) -> Vec<u8> {
+        b"a header".to_vec()
+    }
+}
+
+/// The same, of a key that is changed.
+struct Changing(Mutex<[u8; 32]>);
+
+impl Owner for Changing {
+    fn catalogue_secret(&self) -> Option<zeroize::Zeroizing<[u8; 32]>> {
+        Some((*self.0.lock()).into())
     }
 
     fn header(&self) -> Vec<u8> {
@@ -206,8 +231,9 @@ fn a_table_that_is_dropped_while_it_moves_is_in_no_catalogue() {
     assert!(lost.is_err_and(|error| error.to_string().contains("shows no table")));
 }
 
-#[test]
-fn who_was_brought_back_from_a_cloud_that_is_behind_destroys_nothing() {
+/// A table whose database is lost, brought back while of its clouds that one alone answers which was told least: of two rows, where the
+/// others know five. The others are away.
+fn behind() -> (World, Database) {
     let mut world = World::new();
     world.database.engine.belong_to(Arc::new(Owning));
     world.database.session.note_split(&SECRET).expect("noted");
@@ -217,13 +243,18 @@ fn who_was_brought_back_from_a_cloud_that_is_behind_destroys_nothing() {
     world.set_there("b", false);
     world.database.ask("INSERT INTO t VALUES (3, 30), (4, 40), (5, 50)");
     world.set_there("b", true);
-    // The database is lost, and of its clouds that one alone answers which was told least.
     ["a", "c"].into_iter().for_each(|cloud| world.set_there(cloud, false));
     let mut copy = Database::new();
     let url = format!("dir:{}", world.path("b").display());
     let lost = lost_tables(&copy.engine, &SECRET, (&url, None), &mut |_| ()).expect("tables");
     copy.session.bring_back(lost, &SECRET).expect("brought back");
     copy.engine.belong_to(Arc::new(Owning));
+    (world, copy)
+}
+
+#[test]
+fn who_was_brought_back_from_a_cloud_that_is_behind_destroys_nothing() {
+    let (world, mut copy) = behind();
     ["a", "c"].into_iter().for_each(|cloud| world.set_there(cloud, true));
     // What the others know is learned before anything is told.
     assert_eq!(copy.ask("INSERT INTO t VALUES (9, 90)"), "INSERT 1");
@@ -236,21 +267,7 @@ fn who_was_brought_back_from_a_cloud_that_is_behind_destroys_nothing() {
 
 #[test]
 fn who_has_gone_on_without_clouds_that_know_more_destroys_nothing() {
-    let mut world = World::new();
-    world.database.engine.belong_to(Arc::new(Owning));
-    world.database.session.note_split(&SECRET).expect("noted");
-    let with = "WITH (engine = 'dispersed', clouds = 'a, b, c')";
-    assert_eq!(world.database.ask(&format!("CREATE TABLE t (id INT, n INT FOR (sum)) {with}")), "CREATE TABLE");
-    world.database.ask("INSERT INTO t VALUES (1, 10), (2, 20)");
-    world.set_there("b", false);
-    world.database.ask("INSERT INTO t VALUES (3, 30), (4, 40), (5, 50)");
-    world.set_there("b", true);
-    ["a", "c"].into_iter().for_each(|cloud| world.set_there(cloud, false));
-    let mut copy = Database::new();
-    let url = format!("dir:{}", world.path("b").display());
-    let lost = lost_tables(&copy.engine, &SECRET, (&url, None), &mut |_| ()).expect("tables");
-    copy.session.bring_back(lost, &SECRET).expect("brought back");
-    copy.engine.belong_to(Arc::new(Owning));
+    let (mut world, mut copy) = behind();
     // It goes on with the one that answers, and the two have gone apart.
     assert_eq!(copy.ask("INSERT INTO t VALUES (9, 90)"), "INSERT 1");
     ["a", "c"].into_iter().for_each(|cloud| world.set_there(cloud, true));
@@ -268,4 +285,65 @@ fn who_has_gone_on_without_clouds_that_know_more_destroys_nothing() {
     let told = copy.ask("REPAIR TABLE t TAKE OVER");
     assert!(!told.starts_with("error"), "{told}");
     assert_eq!(brought_back(&world, "a"), [("t".to_owned(), 3)]);
+}
+
+#[test]
+fn what_has_gone_stays_until_a_catalogue_says_so() {
+    let cloud = Arc::new(Unheard::default());
+    let mut owner = database(&cloud);
+    owner.engine.belong_to(Arc::new(Owning));
+    owner.session.note_split(&SECRET).expect("noted");
+    owner.ask("CREATE CLOUD a OPTIONS (url 'unheard:')");
+    owner.ask("CREATE TABLE t (id INT FOR (equality), n INT FOR (sum)) WITH (engine = 'dispersed', clouds = 'a')");
+    owner.ask("INSERT INTO t VALUES (1, 10), (2, 20), (3, 30)");
+    cloud.is_deaf.store(true, Ordering::Relaxed);
+    owner.ask("UPDATE t SET n = 11 WHERE id = 1");
+    owner.ask("DELETE FROM t WHERE id = 2");
+    // Whoever goes by the catalogue that is there finds what it leads to.
+    let mut again = database(&cloud);
+    let lost = lost_tables(&again.engine, &SECRET, ("unheard:", None), &mut |note| panic!("{note}"));
+    again.session.bring_back(lost.expect("tables"), &SECRET).expect("brought back");
+    assert_eq!(again.ask("SELECT id, n FROM t ORDER BY id"), "1|10\n2|20\n3|30");
+    cloud.is_deaf.store(false, Ordering::Relaxed);
+    assert_eq!(owner.ask("REPAIR TABLE t"), "a|0|0|complete");
+    assert_eq!(owner.ask("SELECT id, n FROM t ORDER BY id"), "1|11\n3|30");
+    let mut again = database(&cloud);
+    let lost = lost_tables(&again.engine, &SECRET, ("unheard:", None), &mut |note| panic!("{note}"));
+    again.session.bring_back(lost.expect("tables"), &SECRET).expect("brought back");
+    assert_eq!(again.ask("SELECT id, n FROM t ORDER BY id"), "1|11\n3|30");
+}
+
+#[test]
+fn what_a_key_of_before_opens_goes_before_the_key_is_forgotten() {
+    const NEWER: [u8; 32] = [8; 32];
+    let (cloud, owning) = (Arc::new(Unheard::default()), Arc::new(Changing(Mutex::new(SECRET))));
+    let mut owner = database(&cloud);
+    owner.engine.belong_to(owning.clone());
+    owner.session.note_split(&SECRET).expect("noted");
+    owner.ask("CREATE CLOUD a OPTIONS (url 'unheard:')");
+    owner.ask("CREATE TABLE t (n INT) WITH (engine = 'dispersed', clouds = 'a')");
+    owner.ask("INSERT INTO t VALUES (1)");
+    let store = owner.engine.store().clone();
+    let mut writer = store.writer(Patience::of(Duration::from_secs(9))).expect("nobody has it");
+    let (name, secrets) = secrets_of_before(&store.snapshot().expect("a view"), &SECRET).expect("a table at clouds");
+    writer.begin().expect("begun");
+    writer.put_record(record_space::SETTING, name, &secrets).expect("put");
+    writer.commit().expect("committed");
+    store.committed(writer.snapshot());
+    drop(writer);
+    *owning.0.lock() = NEWER;
+    owner.session.note_split(&NEWER).expect("noted");
+    let shows = |secret| {
+        let shown = Catalogue::new(Secret::new(secret)).read(&cloud.inner, &Patient);
+        !shown.expect("an answer").is_empty()
+    };
+    let is_remembered = || store.snapshot().expect("a view").record(record_space::SETTING, name).is_some();
+    // Told of the new one, it is cut before it lets go of the old one.
+    cloud.is_keeping.store(true, Ordering::Relaxed);
+    assert_eq!(owner.ask("INSERT INTO t VALUES (2)"), "INSERT 1");
+    assert!(shows(SECRET) && shows(NEWER) && is_remembered());
+    cloud.is_keeping.store(false, Ordering::Relaxed);
+    assert_eq!(owner.ask("INSERT INTO t VALUES (3)"), "INSERT 1");
+    assert!(!shows(SECRET) && shows(NEWER) && !is_remembered());
+    assert_eq!(owner.ask("SELECT n FROM t ORDER BY n"), "1\n2\n3");
 }

@@ -153,7 +153,9 @@ fn put_claim(cloud: &Path, version: u64, still: u32) {
         open_cloud(&format!("dir:{}", cloud.display()), catalogue.files_key()).expect("a cloud");
     let shown = catalogue.read(&*folder, &counterfoil_disperse::Patient).expect("what it shows");
     let claim = Claim { client: [9; 16], version: shown[0].0.version + version - 1, still };
-    folder.put(&catalogue.name(), &catalogue.code_claim(shown[0].0.table, claim, [8; 16])).expect("put");
+    // Each at a place of its own: what has been seen is not read again.
+    let place = [still as u8; 16];
+    folder.put(&catalogue.name(), &catalogue.code_claim(shown[0].0.table, claim, place)).expect("put");
 }
 
 #[test]
@@ -482,15 +484,17 @@ fn rows_that_too_few_clouds_have_are_waited_for() {
     assert_eq!(other.ask("REPAIR TABLE t"), "a|0|0|complete\nb|0|0|complete\nc|0|0|complete");
 }
 
-/// A cloud that shows one of two claims whenever it is asked, by turns: it has kept them from before.
+/// A cloud that shows one of two claims whenever it is asked, by turns: it has kept them from before. And at which something happens before
+/// it answers a question with conditions.
 #[derive(Default)]
-struct Liar {
+struct Staged {
     inner: MemoryProvider,
     claims: Mutex<Vec<Fragments>>,
     asked: AtomicUsize,
+    before: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
-impl Provider for Liar {
+impl Provider for Staged {
     fn put(&self, table: &Name, rows: &Fragments) -> Result<(), Failure> {
         self.inner.put(table, rows)
     }
@@ -505,6 +509,8 @@ impl Provider for Liar {
         question: &Question,
         take: &mut dyn FnMut(Answer) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
+        let happens = if question.tests.is_empty() { None } else { self.before.lock().expect("a hook").take() };
+        happens.into_iter().for_each(|happens| happens());
         self.inner.ask(table, question, take)?;
         let claims = self.claims.lock().expect("claims");
         let is_catalogue = *table == Catalogue::new(Secret::new(SECRET)).name();
@@ -521,28 +527,70 @@ impl Provider for Liar {
     }
 }
 
-struct Reached(Arc<Liar>);
+struct Reached(Arc<Staged>);
 
 impl Clouds for Reached {
     fn whole_url(&self, url: &str) -> Option<Result<String, String>> {
-        (url == "liar:").then(|| Ok(url.to_owned()))
+        (url == "staged:").then(|| Ok(url.to_owned()))
     }
 
     fn open(&self, url: &str, _: Option<CloudSecret<'_>>, _: Secret) -> Option<Result<Arc<dyn Provider>, String>> {
-        (url == "liar:").then(|| Ok(self.0.clone() as Arc<dyn Provider>))
+        (url == "staged:").then(|| Ok(self.0.clone() as Arc<dyn Provider>))
+    }
+}
+
+/// A database that reaches such a cloud.
+fn staged(cloud: &Arc<Staged>, options: EngineOptions) -> Database {
+    let mut database = Database::with_options(options);
+    database.engine.reach_clouds_with(Arc::new(Reached(cloud.clone())));
+    database.engine.belong_to(Arc::new(Owning));
+    database.session.note_split(&SECRET).expect("noted");
+    database
+}
+
+#[test]
+fn an_answer_that_was_overtaken_while_it_was_given_is_none() {
+    let cloud = Arc::new(Staged::default());
+    let options = || EngineOptions { parallelism: 2, ..EngineOptions::default() };
+    let mut one = staged(&cloud, options());
+    one.expect(&[
+        ("CREATE CLOUD a OPTIONS (url 'staged:')", "CREATE CLOUD"),
+        (
+            "CREATE TABLE t (id INT FOR (equality), n INT FOR (sum)) WITH (engine = 'dispersed', clouds = 'a')",
+            "CREATE TABLE",
+        ),
+        ("INSERT INTO t VALUES (1, 10), (2, 20), (3, 30)", "INSERT 3"),
+    ]);
+    let mut other = staged(&cloud, options());
+    let lost = lost_tables(&other.engine, &SECRET, ("staged:", None), &mut |note| panic!("{note}")).expect("tables");
+    other.session.bring_back(lost, &SECRET).expect("brought back");
+    other.ask("REPAIR TABLE t");
+    // Whoever reads has not heard of anybody else before, and has looked a moment ago.
+    for round in 1..=4 {
+        let (mut reads, mut writes) = if round % 2 == 1 { (one, other) } else { (other, one) };
+        let narrowed = ["SELECT n FROM t WHERE id = 3", "SELECT sum(n) FROM t WHERE id = 3"][round / 3];
+        assert_eq!(reads.ask(narrowed), format!("{}", 29 + round));
+        let (sent, back) = std::sync::mpsc::channel();
+        *cloud.before.lock().expect("a hook") = Some(Box::new(move || {
+            assert_eq!(writes.ask("UPDATE t SET n = n + 1 WHERE id = 3"), "UPDATE 1");
+            sent.send(writes).expect("somebody waits");
+        }));
+        let told = reads.ask(narrowed);
+        assert!(told.contains("ask again"), "{told}");
+        assert_eq!(reads.ask(narrowed), format!("{}", 30 + round));
+        let writes = back.recv().expect("it has written");
+        (one, other) = if round % 2 == 1 { (reads, writes) } else { (writes, reads) };
     }
 }
 
 #[test]
 fn a_cloud_that_shows_claims_in_turns_keeps_nobody() {
     let options = EngineOptions { parallelism: 2, lease_seconds: 2, ..EngineOptions::default() };
-    let (mut database, liar) = (Database::with_options(options), Arc::new(Liar::default()));
-    database.engine.reach_clouds_with(Arc::new(Reached(liar.clone())));
-    database.engine.belong_to(Arc::new(Owning));
-    database.session.note_split(&SECRET).expect("noted");
+    let liar = Arc::new(Staged::default());
+    let mut database = staged(&liar, options);
     database.expect(&[
         ("SET lock_timeout = '100ms'", "SET"),
-        ("CREATE CLOUD a OPTIONS (url 'liar:')", "CREATE CLOUD"),
+        ("CREATE CLOUD a OPTIONS (url 'staged:')", "CREATE CLOUD"),
         ("CREATE TABLE t (n INT FOR (sum)) WITH (engine = 'dispersed', clouds = 'a')", "CREATE TABLE"),
         ("INSERT INTO t VALUES (1)", "INSERT 1"),
     ]);

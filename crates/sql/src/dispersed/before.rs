@@ -1,0 +1,128 @@
+//! Catalogues of keys from before: `rekey --data` changes what a catalogue is called and sealed with, and clouds hear of it one by one.
+//!
+//! ```text
+//! the key is changed: its catalogue's secret is kept -> each cloud, for each table: the new one is told -> noted -> the old one goes
+//!     -> once all tables of all clouds were told: what is left of old ones goes at all clouds -> the secrets are forgotten
+//! record of space SETTING: "catalogue-before"     secrets, each [32], the oldest first
+//! ```
+//! A cut before something is noted has it told again; one behind it leaves an old catalogue, which goes before its secret is forgotten.
+
+use std::sync::Arc;
+
+use counterfoil_disperse::fragments::Name;
+use counterfoil_disperse::{Catalogue, Kept, Provider, Told};
+use counterfoil_log::{View, record_space};
+use zeroize::Zeroizing;
+
+use super::catalogue::{self, let_go, of_view, secret, told_of};
+use super::clouds::Cloud;
+use super::{Dispersed, RECORDS, define, kept, shared};
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::session::Session;
+
+/// The secrets of catalogues that clouds may show still, each of 32 bytes.
+const BEFORE: &[u8] = b"catalogue-before";
+/// So many of them at most: of keys that were changed again and again without a word to clouds the last ones are enough.
+const BEFORE_MOST: usize = 8;
+
+/// A catalogue of before at a cloud that is to let go of it.
+type Stale<T> = Vec<Option<(Arc<Catalogue>, T)>>;
+
+/// A record, its name and its value, for a database whose key is changed: with the secret of its catalogue, which clouds show until they
+/// are told another one. None: no table of it lies with clouds.
+pub fn secrets_of_before(view: &dyn View, catalogue_secret: &[u8; 32]) -> Option<(&'static [u8], Zeroizing<Vec<u8>>)> {
+    if view.records(record_space::SETTING, RECORDS).is_empty() {
+        return None;
+    }
+    let before = view.record(record_space::SETTING, BEFORE).map_or_else(Vec::new, |bytes| bytes.to_vec());
+    let all = Zeroizing::new([&Zeroizing::new(before)[..], &catalogue_secret[..]].concat());
+    let from = all.len().saturating_sub(BEFORE_MOST * catalogue_secret.len());
+    Some((BEFORE, Zeroizing::new(all[from..].to_vec())))
+}
+
+/// Those whose secrets are not forgotten yet.
+pub(super) fn catalogues(view: &dyn View) -> Vec<Arc<Catalogue>> {
+    let before = view.record(record_space::SETTING, BEFORE);
+    let secrets = before.iter().flat_map(|bytes| bytes.chunks_exact(32));
+    let secrets = secrets.filter_map(|bytes| <&[u8; 32]>::try_from(bytes).ok());
+    secrets.map(|bytes| Arc::new(Catalogue::new(secret(bytes)))).collect()
+}
+
+/// For each cloud of a table the catalogue that it was told of: that of a key of before, until it is told another one. Other clients know no
+/// other.
+pub(super) fn as_told(view: &dyn View, own: &Catalogue, kept: &Kept) -> Vec<Arc<Catalogue>> {
+    let (own, before) = (Arc::new(own.clone()), catalogues(view));
+    let named = |told: Told| before.iter().find(|before| is_of(&told, &before.name())).unwrap_or(&own).clone();
+    told_of(kept).into_iter().map(named).collect()
+}
+
+fn is_of(told: &Told, name: &Name) -> bool {
+    told.called == name.as_str()
+}
+
+/// Whether a cloud has been told something, under another key.
+fn is_stale(told: &Told, own: &Name) -> bool {
+    !told.called.is_empty() && !is_of(told, own)
+}
+
+/// Takes what clouds were told under keys of before, for each of them the catalogue that it was told of then.
+pub(super) fn take_stale(as_told: &[Arc<Catalogue>], told: &mut [Told], own: &Catalogue) -> Stale<()> {
+    let own = own.name();
+    let stale = as_told.iter().zip(told).map(|(catalogue, told)| {
+        let told = if is_stale(told, &own) { std::mem::take(told) } else { return None };
+        is_of(&told, &catalogue.name()).then(|| (catalogue.clone(), ()))
+    });
+    stale.collect()
+}
+
+/// The same, at their clouds.
+pub(super) fn opened(dispersed: &Dispersed, clouds: &[Cloud], stale: Stale<()>) -> Result<Stale<Arc<dyn Provider>>> {
+    let open = |(cloud, stale): (&Cloud, Option<(Arc<Catalogue>, ())>)| {
+        let Some((catalogue, ())) = stale else { return Ok(None) };
+        let provider = catalogue::opened(dispersed, &catalogue, cloud)?;
+        Ok(Some((catalogue, provider)))
+    };
+    clouds.iter().zip(stale).map(open).collect()
+}
+
+/// Whether all clouds of all tables have been told under this key, and something is left of those before.
+pub(super) fn is_over(view: &dyn View, engine: &Engine, own: &Name) -> Result<bool> {
+    if view.record(record_space::SETTING, BEFORE).is_none() {
+        return Ok(false);
+    }
+    for table in define::tables(engine, view)? {
+        if kept(view, &table)?.told.values().any(|told| is_stale(told, own)) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+impl Session {
+    /// Forgets the secrets of keys of before, when nothing is left that they open.
+    pub(super) fn forget_keys_of_before(&mut self, own: &Name) -> Result<()> {
+        let view = self.guard.engine.store.snapshot()?;
+        if !is_over(&view, self.engine(), own)? {
+            return Ok(());
+        }
+        let (dispersed, catalogues) = (shared(self.engine()).clone(), catalogues(&view));
+        let mut left = Vec::new();
+        for table in define::tables(self.engine(), &view)? {
+            let kept = kept(&view, &table)?;
+            for cloud in of_view(&view, &kept.declaration().clouds)? {
+                for catalogue in &catalogues {
+                    let provider = catalogue::opened(&dispersed, catalogue, &cloud)?;
+                    left.push((catalogue.clone(), provider, kept.declaration().table));
+                }
+            }
+        }
+        drop(view);
+        let mut left = left.iter();
+        if left.any(|(catalogue, provider, table)| let_go(catalogue, &**provider, table).is_err()) {
+            // With the next that clouds are told.
+            return Ok(());
+        }
+        self.change(|_, change| Ok(change.lease.delete_record(record_space::SETTING, BEFORE)?))
+    }
+}
