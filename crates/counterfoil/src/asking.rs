@@ -44,6 +44,7 @@ pub const TIMEOUT: Duration = Duration::from_secs(600);
 const ANOTHER: &str = "do not use what it says; ask another server";
 const CLOCKS: &str = "set the clock of this machine if it is wrong; --clock-error says how wrong both may be together";
 const AGAIN: &str = "try again, or ask another server";
+const STANDING: &str = "if its owner publishes that often, ask a server that answers questions (counterfoil mirror serve), or ask for less";
 const LONGER: &str = "ask for less, ask another server, or wait longer (--timeout)";
 
 /// Whose tables are asked for, where, and on which terms.
@@ -265,6 +266,11 @@ pub(crate) fn milliseconds(duration: Duration) -> u64 {
 /// A reader's error as the database tells it, at the server or file that it is about.
 #[must_use]
 pub fn told(error: reader::Error, place: &str) -> Error {
+    let text = error.to_string();
+    let (error, is_moving) = match error {
+        reader::Error::Moving(last) => (*last, true),
+        error => (error, false),
+    };
     let (kind, advice) = match &error {
         reader::Error::Sql(counterfoil_ask::Error::NotSupported(_)) => {
             return Error::new(Kind::NotSupported, error.to_string()).at(place);
@@ -280,5 +286,6 @@ pub fn told(error: reader::Error, place: &str) -> Error {
         reader::Error::NotKept(_) => (Kind::Input, "check the file"),
         _ => (Kind::Bug, "please report it"),
     };
-    Error::new(kind, error.to_string()).at(place).advise(advice).with_verdict(error.word())
+    let advice = if is_moving { STANDING } else { advice };
+    Error::new(kind, text).at(place).advise(advice).with_verdict(error.word())
 }

@@ -6,6 +6,8 @@ use counterfoil_mirror::site::SiteError;
 use counterfoil_mirror::{AnswerError, Unanswered};
 use counterfoil_proof::{Malformed, Refusal};
 
+use crate::moving::ATTEMPTS_MAX;
+
 /// Why there are no rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -22,6 +24,8 @@ pub enum Error {
     Refused(Refusal),
     /// A file of the mirror is damaged, and which.
     Damaged(String, Malformed),
+    /// The mirror stood elsewhere each time that it was asked, and why there were no rows the last time.
+    Moving(Box<Error>),
     /// No kept answer, or one of a later version.
     NotKept(Malformed),
 }
@@ -33,6 +37,7 @@ impl Error {
         match self {
             Self::Refused(refusal) => Some(refusal.word()),
             Self::Damaged(_, what) => Some(Refusal::from(*what).word()),
+            Self::Moving(last) => last.word(),
             _ => None,
         }
     }
@@ -54,6 +59,9 @@ impl fmt::Display for Error {
             Self::Withheld(path) => write!(f, "the mirror does not serve {path}, which it names itself"),
             Self::Refused(refusal) => refusal.fmt(f),
             Self::Damaged(path, what) => write!(f, "malformed: {path} is damaged ({what})"),
+            Self::Moving(last) => {
+                write!(f, "{last}; it stood elsewhere each of the {ATTEMPTS_MAX} times that it was asked")
+            }
             Self::NotKept(what) => write!(f, "no answer that was kept: {what}"),
         }
     }

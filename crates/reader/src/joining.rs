@@ -7,7 +7,7 @@ use counterfoil_proof::{Chain, Refusal, TrustedManifest, Value, check, check_poi
 use crate::error::Error;
 use crate::kept_join::KeptJoin;
 use crate::memory::Memory;
-use crate::moving::{ATTEMPTS_MAX, Moving};
+use crate::moving::{Moving, again};
 use crate::reading::Opened;
 use crate::terms::Terms;
 use crate::verdict::Verdict;
@@ -46,14 +46,14 @@ pub fn read_join(
     let (mut first, mut second) = (Moving::new(first), Moving::new(second));
     let names = [&first_name[..], &second_name];
     let [first_memory, second_memory] = memory;
-    for _ in 1..ATTEMPTS_MAX {
+    let mut tried = 0;
+    loop {
         match read_once([&mut first, &mut second], names, sql, terms, [&mut *first_memory, &mut *second_memory]) {
             // Both begin anew: what one of them was asked came from the other one's rows.
-            Err(error) if error.may_pass() && (first.has_moved()? | second.has_moved()?) => {}
+            Err(error) if error.may_pass() && (first.has_moved()? | second.has_moved()?) => again(error, &mut tried)?,
             result => return result,
         }
     }
-    read_once([&mut first, &mut second], names, sql, terms, [first_memory, second_memory])
 }
 
 fn read_once(

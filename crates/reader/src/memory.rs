@@ -2,6 +2,12 @@
 
 use counterfoil_proof::bytes::{Reader, Writer};
 use counterfoil_proof::{Chain, Malformed, PublicKey, Refusal, Seen, TrustedManifest};
+use sha2::{Digest as _, Sha256};
+
+const VERSION: u8 = 2;
+/// The one before, which is read: without a sum.
+const VERSION_BEFORE: u8 = 1;
+const SUM_BYTES: usize = 8;
 
 /// What a reader has seen of an owner's table of one name: no mirror can show it anything older afterwards.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,8 +67,10 @@ impl Memory {
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut writer = Writer::default();
-        writer.byte(1).raw(&self.table).number(self.issued).number(self.seen.serial).raw(&self.seen.manifest);
+        writer.byte(VERSION).raw(&self.table).number(self.issued).number(self.seen.serial).raw(&self.seen.manifest);
         writer.number(self.seen.period).raw(&self.seen.head).raw(&self.seen.key.to_bytes());
+        let sum = sum(&writer.0);
+        writer.raw(&sum);
         writer.0
     }
 
@@ -72,13 +80,26 @@ impl Memory {
     /// [`Malformed`]: something else.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(bytes, "what was remembered of a published table");
-        if reader.byte()? != 1 {
+        let version = reader.byte()?;
+        if ![VERSION_BEFORE, VERSION].contains(&version) {
             return Err(reader.malformed());
         }
         let (table, issued) = (reader.array()?, reader.number()?);
         let (serial, manifest, period, head) = (reader.number()?, reader.array()?, reader.number()?, reader.array()?);
         let key = PublicKey::from_bytes(&reader.array::<96>()?).map_err(|_| reader.malformed())?;
+        if version == VERSION {
+            let summed = &bytes[..bytes.len() - reader.left()];
+            if sum(summed) != reader.array()? {
+                return Err(reader.malformed());
+            }
+        }
         reader.end()?;
         Ok(Self { table, issued, seen: Seen { serial, manifest, period, head, key } })
     }
+}
+
+/// What a flipped bit is noticed by: without it an honest mirror would be called a forger. Whoever writes it on purpose can have the reader
+/// begin anew as well.
+fn sum(bytes: &[u8]) -> [u8; SUM_BYTES] {
+    *Sha256::digest(bytes).first_chunk().expect("a digest is longer")
 }

@@ -3,7 +3,8 @@
 //! A question takes several fetches, and an update may come between any two of them: a manifest of before beside rows that
 //! the owner's new key signed looks like a forgery, a head of before beside rows of two periods later like noise. So where an
 //! answer is refused, head and manifest are fetched once more, and if they are others by now, all of it is asked anew. An
-//! honest mirror stands still in the end; one that never does is refused as before. One that is out of reach by then is told
+//! honest mirror stands still in the end, unless its owner publishes faster than it is read; of one that never does both are
+//! said, why it was refused the last time and that it moved. One that is out of reach by then is told
 //! to be that: it may have been brought up to date.
 
 use std::collections::BTreeMap;
@@ -14,6 +15,15 @@ use crate::error::Error;
 
 /// Times that a question is asked at most.
 pub(crate) const ATTEMPTS_MAX: usize = 4;
+
+/// Whether a mirror that has moved is asked once more.
+///
+/// # Errors
+/// [`Error::Moving`]: it has moved as often as it was asked.
+pub(crate) fn again(last: Error, tried: &mut usize) -> Result<(), Error> {
+    *tried += 1;
+    if *tried < ATTEMPTS_MAX { Ok(()) } else { Err(Error::Moving(Box::new(last))) }
+}
 
 /// What is fetched, with the files noted that say where a mirror stands.
 pub(crate) struct Moving<'a> {

@@ -11,7 +11,7 @@ use counterfoil_proof::{
 use crate::error::Error;
 use crate::kept::Kept;
 use crate::memory::Memory;
-use crate::moving::{ATTEMPTS_MAX, Moving};
+use crate::moving::{Moving, again};
 use crate::terms::Terms;
 use crate::verdict::Verdict;
 
@@ -38,13 +38,13 @@ pub fn read(fetch: &mut dyn Fetch, sql: &str, terms: &Terms, memory: &mut Option
     // What is no SQL asks nobody.
     let table = Asked::table_of(sql)?;
     let mut moving = Moving::new(fetch);
-    for _ in 1..ATTEMPTS_MAX {
+    let mut tried = 0;
+    loop {
         match read_once(&mut moving, &table, sql, terms, memory) {
-            Err(error) if error.may_pass() && moving.has_moved()? => {}
+            Err(error) if error.may_pass() && moving.has_moved()? => again(error, &mut tried)?,
             result => return result,
         }
     }
-    read_once(&mut moving, &table, sql, terms, memory)
 }
 
 fn read_once(

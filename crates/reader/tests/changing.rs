@@ -268,6 +268,42 @@ fn catches_up_and_is_gone(scheme: Scheme) {
     assert!(refused > 5, "{refused}");
 }
 
+/// A folder that was changed twice by the time that its pages are asked for.
+struct Restless {
+    folders: [PathBuf; 2],
+    heads: usize,
+}
+
+impl Fetch for Restless {
+    fn fetch(&mut self, path: &str, most: usize) -> Result<Option<Vec<u8>>, String> {
+        let served = Folder(self.folders[self.heads % 2].clone()).fetch(path, most);
+        self.heads += usize::from(path == "head");
+        served
+    }
+
+    fn ask(&mut self, _path: &str, _question: &[u8], _most: usize) -> Result<Option<Vec<u8>>, String> {
+        Ok(None)
+    }
+}
+
+#[test]
+fn of_a_folder_that_changes_faster_than_it_is_read_that_is_said() {
+    let mut owner = Owner::signing(Scheme::PerRecord);
+    let before = owner.written("before");
+    // Pages of the head before are kept, so it is changed twice.
+    owner.raise(2000);
+    owner.written("between");
+    owner.raise(3000);
+    let (folders, terms) = ([before, owner.written("now")], owner.terms());
+    for sql in ASKED {
+        let restless = || Restless { folders: folders.clone(), heads: 0 };
+        let told = ask(&mut restless(), &mut restless(), sql, &terms).expect_err(sql);
+        assert!(matches!(&told, Error::Moving(_)), "{sql}: {told}");
+        let text = told.to_string();
+        assert!(text.ends_with("it stood elsewhere each of the 4 times that it was asked"), "{sql}: {text}");
+    }
+}
+
 /// A key is withdrawn, and a folder has the manifest that says so, and not what was signed again: whoever serves it has done nothing
 /// wrong, and may be a thief.
 #[test]

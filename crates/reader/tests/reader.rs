@@ -140,7 +140,16 @@ fn what_was_seen_is_not_taken_back() {
     assert_eq!(Some(Memory::from_bytes(&bytes).expect("what was kept")), memory);
     for at in 0..bytes.len() {
         assert!(Memory::from_bytes(&bytes[..at]).is_err(), "{at}");
+        // With a bit that has flipped an honest mirror would be called a forger.
+        for bit in 0..8 {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 1 << bit;
+            assert!(Memory::from_bytes(&flipped).is_err(), "bit {bit} of byte {at}");
+        }
     }
+    // An earlier version had no sum.
+    let before = [&[1], &bytes[1..bytes.len() - 8]].concat();
+    assert_eq!(Some(Memory::from_bytes(&before).expect("what was kept")), memory);
     // Yesterday's folder is whole and signed; a reader who has seen today's refuses it, one who has not takes it.
     let old = |memory: &mut Option<Memory>| read(&mut Folder(yesterday.path().into()), all, &world.terms(), memory);
     assert!(matches!(old(&mut memory), Err(Error::Refused(Refusal::Stale(_)))));

@@ -78,7 +78,8 @@ fn cell(kind: Type, value: &Cell) -> Value {
 
 /// Why there are no rows: whether the mirror is at fault or silent, or the question none, and the verdict in a word.
 pub(crate) fn refused(error: &Error) -> Value {
-    let (kind, word) = match error {
+    let cause = if let Error::Moving(last) = error { &**last } else { error };
+    let (kind, word) = match cause {
         Error::Sql(_) => ("sql", "not asked"),
         Error::Unreachable(_) | Error::NoTable(_) | Error::Withheld(_) => ("silent", "no answer"),
         Error::Refused(refusal) => ("refused", refusal.word()),

@@ -21,6 +21,7 @@ pub fn word(error: &Error) -> &'static str {
         Error::Refused(refusal) => refusal.word(),
         Error::Damaged(..) => "malformed",
         Error::Withheld(_) => "withheld",
+        Error::Moving(last) => word(last),
         Error::NoTable(_) => "no table",
         Error::Sql(_) => "no such table",
         _ => "another error",
