@@ -71,6 +71,10 @@ pub struct Contents {
     pub tables: Vec<(Shown, BTreeSet<u64>)>,
     /// Claims by their places, and of which tables they are.
     pub claims: BTreeMap<u64, (TableNumber, Claim)>,
+    /// Tables that are shown under another key since, and what that catalogue is called. They are not among the others.
+    pub gone: BTreeMap<TableNumber, Name>,
+    /// Of which table each entry is that opens, but for those that say that one is gone.
+    pub owners: BTreeMap<u64, TableNumber>,
     /// The places of everything, whoever's it is.
     pub places: BTreeSet<u64>,
 }
@@ -82,6 +86,12 @@ impl Contents {
         let own = self.claims.iter().filter(|(_, (of, _))| of == table);
         own.map(|(place, (_, claim))| (*place, *claim)).collect()
     }
+
+    /// The places of all that is shown of a table, whoever told it and whether it is whole.
+    #[must_use]
+    pub fn places_of(&self, table: &TableNumber) -> BTreeSet<u64> {
+        self.owners.iter().filter(|(_, of)| *of == table).map(|(place, _)| *place).collect()
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -89,6 +99,7 @@ enum Entry {
     Part { table: TableNumber, name: Vec<u8>, bytes: Vec<u8> },
     Root { table: TableNumber, version: u64, parts: Vec<(Vec<u8>, u64)> },
     Claim { table: TableNumber, claim: Claim },
+    Gone { table: TableNumber, next: Name },
 }
 
 impl Entry {
@@ -98,6 +109,24 @@ impl Entry {
             Self::Part { name, bytes, .. } => name.len() + bytes.len(),
             Self::Root { parts, .. } => parts.iter().map(|(name, _)| name.len() + ENTRY_SPARE).sum(),
             Self::Claim { .. } => size_of::<Claim>(),
+            Self::Gone { next, .. } => next.as_str().len(),
+        }
+    }
+
+    /// The table that it says is gone, and what it is shown in since.
+    fn gone(&self) -> Option<(TableNumber, Name)> {
+        match self {
+            Self::Gone { table, next } => Some((*table, next.clone())),
+            _ => None,
+        }
+    }
+
+    fn table(&self) -> &TableNumber {
+        match self {
+            Self::Part { table, .. }
+            | Self::Root { table, .. }
+            | Self::Claim { table, .. }
+            | Self::Gone { table, .. } => table,
         }
     }
 }
@@ -242,6 +271,15 @@ impl Catalogue {
         Fragments { places: vec![place], columns: vec![(self.column(), Data::Strings(entries))] }
     }
 
+    /// That a table is shown in the catalogue of this name from now on, as an entry of its own: whoever knows this key alone is to see that it
+    /// was changed, at whichever cloud. `salt`: one that nobody foresees.
+    #[must_use]
+    pub fn code_gone(&self, table: TableNumber, next: Name, salt: [u8; SALT_BYTES]) -> Fragments {
+        let mut entries = Strings::default();
+        let place = self.seal(&Entry::Gone { table, next }, salt, &mut entries);
+        Fragments { places: vec![place], columns: vec![(self.column(), Data::Strings(entries))] }
+    }
+
     /// Seals an entry behind others; its place.
     fn seal(&self, entry: &Entry, salt: [u8; SALT_BYTES], entries: &mut Strings) -> u64 {
         let place = place(&salt);
@@ -299,7 +337,13 @@ impl Catalogue {
             Entry::Claim { table, claim } => Some((*place, (*table, *claim))),
             _ => None,
         });
-        Ok(Contents { tables: newest(&entries), claims: claims.collect(), places })
+        let claims = claims.collect();
+        let gone: BTreeMap<TableNumber, Name> = entries.values().filter_map(Entry::gone).collect();
+        let of = |(place, entry): (&u64, &Entry)| entry.gone().is_none().then_some((*place, *entry.table()));
+        let owners = entries.iter().filter_map(of).collect();
+        let mut tables = newest(&entries);
+        tables.retain(|(shown, _)| !gone.contains_key(&shown.table));
+        Ok(Contents { tables, claims, gone, owners, places })
     }
 
     /// Asks for the whole catalogue, which has an end.
@@ -352,7 +396,7 @@ fn newest(entries: &BTreeMap<u64, Entry>) -> Vec<(Shown, BTreeSet<u64>)> {
         let Some(parts) = parts.iter().map(part).collect::<Option<Records>>() else { continue };
         let of = |entry: &Entry| match entry {
             Entry::Part { table, .. } | Entry::Root { table, .. } => Some(*table),
-            Entry::Claim { .. } => None,
+            Entry::Claim { .. } | Entry::Gone { .. } => None,
         };
         let all = entries.iter().filter(|(_, entry)| of(entry) == Some(*table)).map(|(place, _)| *place).collect();
         newest.insert(*table, (Shown { table: *table, version: *version, parts }, all));

@@ -307,6 +307,18 @@ fn a_client_of_a_key_that_was_changed_destroys_nothing() {
         assert!(code == Some(4) && says.contains("rekey --data") && says.contains("restore --from"), "{says}");
     }
     assert_eq!(stage.good(&["db", "SELECT count(*) FROM people"]), "count(*)\n32\n");
+    // Any one of them shows it, also to who takes what it has for what counts, and to who only reads.
+    for cloud in ["a", "b", "c"] {
+        let away = ["a", "b", "c"].into_iter().filter(|other| *other != cloud);
+        away.clone().for_each(|other| set_there(&stage, other, false));
+        for statement in ["TRUNCATE people", "REPAIR TABLE people", "REPAIR TABLE people TAKE OVER"] {
+            let (code, _, says) = elsewhere(&stage, &["other", statement]);
+            assert!(code == Some(4) && says.contains("rekey --data"), "{statement}: {says}");
+        }
+        away.for_each(|other| set_there(&stage, other, true));
+    }
+    let (_, _, says) = elsewhere(&stage, &["other", ALL]);
+    assert!(says.contains("another client has changed the key"), "{says}");
     // Where one cloud has not heard of the new key yet, the others have.
     set_there(&stage, "c", false);
     good_elsewhere(&stage, &["restore", "--from", "dir:b", "third", "--key-file", "new"]);

@@ -1,24 +1,29 @@
 //! Catalogues of keys from before: `rekey --data` changes what a catalogue is called and sealed with, and clouds hear of it one by one.
 //!
 //! ```text
-//! the key is changed: its catalogue's secret is kept -> each cloud, for each table: the new one is told -> noted -> the old one goes
+//! the key is changed: its catalogue's secret is kept
+//!     -> each cloud, for each table: the new one is told -> the old one says so -> noted -> what else it shows of the table goes
 //!     -> once all tables of all clouds were told: what is left of old ones goes at all clouds -> the secrets are forgotten
 //! record of space SETTING: "catalogue-before"     secrets, each [32], the oldest first
 //! ```
-//! A cut before something is noted has it told again; one behind it leaves an old catalogue, which goes before its secret is forgotten.
+//! A cut before something is noted has it told again; one behind it leaves something of an old catalogue, which goes before its secret is
+//! forgotten. That a table is gone stays there, so that whoever knows the old key alone, a copy from yesterday or another client, sees it at
+//! whichever cloud he meets first, and does not take it for lost.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use counterfoil_disperse::fragments::Name;
-use counterfoil_disperse::{Catalogue, Kept, Provider, Told};
+use counterfoil_disperse::{Catalogue, Contents, Failure, Kept, Patient, Provider, TableNumber, Told};
 use counterfoil_log::{View, record_space};
+use counterfoil_relation::Table;
 use zeroize::Zeroizing;
 
 use super::catalogue::{self, let_go, of_view, secret, told_of};
 use super::clouds::Cloud;
 use super::{Dispersed, RECORDS, define, kept, shared};
 use crate::engine::Engine;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::session::Session;
 
 /// The secrets of catalogues that clouds may show still, each of 32 bytes.
@@ -55,6 +60,41 @@ pub(super) fn as_told(view: &dyn View, own: &Catalogue, kept: &Kept) -> Vec<Arc<
     let (own, before) = (Arc::new(own.clone()), catalogues(view));
     let named = |told: Told| before.iter().find(|before| is_of(&told, &before.name())).unwrap_or(&own).clone();
     told_of(kept).into_iter().map(named).collect()
+}
+
+/// What these and that of now are called: what says that it went into one of them was told by this database.
+pub(super) fn names(view: &dyn View, own: &Catalogue) -> BTreeSet<Name> {
+    catalogues(view).iter().map(|before| before.name()).chain([own.name()]).collect()
+}
+
+/// Whether a cloud shows that another client has told a table under another key.
+pub(super) fn is_gone(contents: &Contents, table: &TableNumber, mine: &BTreeSet<Name>) -> bool {
+    contents.gone.get(table).is_some_and(|next| !mine.contains(next))
+}
+
+/// Whoever went on with the old key would take the rows of others for strays.
+pub(super) fn gone(table: &Table, cloud: &Cloud) -> Error {
+    Error::Conflict(format!(
+        "table {}: another client has changed the key (`counterfoil rekey --data`), as cloud {} shows:          `counterfoil restore --from {} NEW --key-file SHARES`, with shares of the new key, brings it back",
+        table.name, cloud.name, cloud.url
+    ))
+}
+
+/// Says in an old catalogue where a table is shown from now on.
+pub(super) fn mark_gone(
+    stale: &Catalogue,
+    cloud: &dyn Provider,
+    (table, next): (TableNumber, Name),
+    salt: [u8; 16],
+) -> Result<(), Failure> {
+    match stale.contents(cloud, &Patient) {
+        Ok(contents) if contents.gone.get(&table) == Some(&next) => return Ok(()),
+        Ok(_) => {}
+        // Nobody reads it any more.
+        Err(Failure::Malformed(_)) => cloud.drop_table(&stale.name())?,
+        Err(failure) => return Err(failure),
+    }
+    cloud.put(&stale.name(), &stale.code_gone(table, next, salt))
 }
 
 fn is_of(told: &Told, name: &Name) -> bool {
@@ -118,8 +158,16 @@ impl Session {
             }
         }
         drop(view);
-        let mut left = left.iter();
-        if left.any(|(catalogue, provider, table)| let_go(catalogue, &**provider, table).is_err()) {
+        let salt = define::random()?;
+        let go = |(catalogue, provider, table): &(Arc<Catalogue>, Arc<dyn Provider>, TableNumber)| {
+            let shown = catalogue.contents(&**provider, &Patient)?.places_of(table);
+            if shown.is_empty() {
+                return Ok(());
+            }
+            mark_gone(catalogue, &**provider, (*table, own.clone()), salt)?;
+            let_go(catalogue, &**provider, table)
+        };
+        if left.iter().any(|left| go(left).is_err()) {
             // With the next that clouds are told.
             return Ok(());
         }

@@ -149,10 +149,8 @@ pub(super) fn let_go(
     table: &disperse::TableNumber,
 ) -> Result<(), Failure> {
     let (contents, name) = (catalogue.contents(cloud, &Patient)?, catalogue.name());
-    let mut own: BTreeSet<u64> = contents.claims_of(table).into_keys().collect();
-    let (shown, others): (Vec<_>, Vec<_>) = contents.tables.into_iter().partition(|(shown, _)| shown.table == *table);
-    own.extend(shown.into_iter().flat_map(|(_, places)| places));
-    let is_alone = others.is_empty() && contents.claims.values().all(|(of, _)| of == table);
+    let own = contents.places_of(table);
+    let is_alone = own == contents.places;
     match (own.is_empty(), is_alone) {
         (true, _) => Ok(()),
         (false, true) => cloud.drop_table(&name),
@@ -208,9 +206,12 @@ impl Session {
             false => catalogue.code(number, version, &parts, told, define::random::<16>).map(Some),
         };
         let coded = told.iter().map(code).collect::<Result<Vec<_>>>()?;
+        let salts = (0..providers.len()).map(|_| define::random()).collect::<Result<Vec<_>>>()?;
         let put = each(providers.len(), |cloud| {
             before[cloud].clone()?;
-            coded[cloud].as_ref().map_or(Ok(()), |(entries, _)| providers[cloud].put(&catalogue.name(), entries))
+            coded[cloud].as_ref().map_or(Ok(()), |(entries, _)| providers[cloud].put(&catalogue.name(), entries))?;
+            let Some((stale, provider)) = &stale[cloud] else { return Ok(()) };
+            before::mark_gone(stale, &**provider, (number, catalogue.name()), salts[cloud])
         });
         self.note_catalogue(table, &kept.declaration().clouds, &coded, &put)?;
         let claims = dispersed.leases.over(table.id, &catalogue.name(), providers.len());
@@ -221,7 +222,6 @@ impl Session {
                 return put[cloud].clone();
             }
             if let Some((catalogue, provider)) = &stale[cloud] {
-                // Who knows no other key is to see that this one was changed.
                 let_go(catalogue, &**provider, &number)?;
             }
             let Some((entries, newer)) = &coded[cloud] else {
@@ -318,7 +318,7 @@ impl Session {
         let past = is_behind.then(|| Leases::past(&view)).transpose()?;
         let mut done = vec![Ok(()); told.len()];
         let Some((_, own)) = own(&dispersed, table) else { return Ok(done) };
-        let catalogues = before::as_told(&view, &own, &kept);
+        let (catalogues, mine) = (before::as_told(&view, &own, &kept), before::names(&view, &own));
         let clouds = of_view(&view, &kept.declaration().clouds)?;
         drop(view);
         let interrupt = self.interrupt();
@@ -327,8 +327,11 @@ impl Session {
         for (at, (named, told)) in clouds.iter().zip(&told).enumerate() {
             let catalogue = &catalogues[at];
             let cloud = opened(&dispersed, catalogue, named)?;
-            let shown = match catalogue.read(&*cloud, &waiting) {
-                Ok(shown) => shown,
+            let shown = match catalogue.contents(&*cloud, &waiting) {
+                Ok(contents) if before::is_gone(&contents, &kept.declaration().table, &mine) => {
+                    return Err(before::gone(table, named));
+                }
+                Ok(contents) => contents.tables,
                 Err(Failure::CalledOff) => return Err(waiting.called_off()),
                 Err(failure) => {
                     done[at] = Err(failure);

@@ -11,6 +11,7 @@ use counterfoil_disperse::{
 use counterfoil_relation::TableId;
 use parking_lot::Mutex;
 
+use super::before;
 use super::clouds::{self, Cloud};
 use super::push::each;
 use super::{Dispersed, define};
@@ -30,6 +31,8 @@ pub(super) struct Claiming {
     pub(super) clouds: Vec<Cloud>,
     /// For each of them in which catalogue it is claimed.
     catalogues: Vec<Arc<Catalogue>>,
+    /// What those of this database are called, of this key and of keys from before.
+    mine: BTreeSet<Name>,
     /// How each is reached, past the errands to it.
     reached: Vec<Arc<dyn Provider>>,
     errands: Vec<Arc<Errands>>,
@@ -103,7 +106,7 @@ impl Claiming {
         dispersed: &Dispersed,
         client: Client,
         (table, kept): (TableId, &Kept),
-        (clouds, catalogues): (Vec<Cloud>, Vec<Arc<Catalogue>>),
+        (clouds, catalogues, mine): (Vec<Cloud>, Vec<Arc<Catalogue>>, BTreeSet<Name>),
     ) -> Result<Self> {
         let reach = |(cloud, catalogue): (&Cloud, &Arc<Catalogue>)| {
             clouds::reach_or_closed(dispersed, cloud, catalogue.files_key())
@@ -112,7 +115,7 @@ impl Claiming {
         let errands = clouds.iter().map(|cloud| dispersed.errands(&cloud.url)).collect();
         let told = clouds.iter().map(|cloud| kept.told.get(&cloud.name).cloned().unwrap_or_default()).collect();
         let (number, version) = (kept.declaration().table, kept.version);
-        Ok(Self { client, clouds, catalogues, reached, errands, table, number, version, told })
+        Ok(Self { client, clouds, catalogues, mine, reached, errands, table, number, version, told })
     }
 
     /// What the catalogue of a cloud is called in which it is claimed.
@@ -220,11 +223,21 @@ impl Claiming {
     /// Whether so many clouds that one of them has not failed show nothing of a table that they were told of.
     pub(super) fn are_emptied(&self, looks: &[Look], may_fail: usize) -> bool {
         let shows_it = |contents: &Contents| contents.tables.iter().any(|(shown, _)| shown.table == self.number);
+        // What went under a key of this database's own is there.
         let is_emptied = |(cloud, look): &(usize, &Look)| match look {
-            Look::Read(contents) => self.told[*cloud].called == self.called(*cloud).as_str() && !shows_it(contents),
+            Look::Read(contents) => {
+                let was_told = self.told[*cloud].called == self.called(*cloud).as_str();
+                was_told && !shows_it(contents) && !contents.gone.contains_key(&self.number)
+            }
             Look::Nothing | Look::Known => false,
         };
         looks.iter().enumerate().filter(is_emptied).count() > may_fail
+    }
+
+    /// A cloud that shows that another client has told the table under another key.
+    pub(super) fn gone(&self, looks: &[Look]) -> Option<&Cloud> {
+        let is_gone = |look: &Look| look.contents().is_some_and(|all| before::is_gone(all, &self.number, &self.mine));
+        self.clouds.iter().zip(looks).find(|(_, look)| is_gone(look)).map(|(cloud, _)| cloud)
     }
 
     /// Claims of this table that are over, or this client's own from before, go with the one that stands.

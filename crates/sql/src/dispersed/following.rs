@@ -76,7 +76,8 @@ impl Session {
         let Some((claiming, None)) = self.claiming(&view, table, &kept)? else { return Ok(()) };
         drop(view);
         let looks = claiming.peek(shared(self.engine()));
-        let learned = match later(table, &claiming, (&kept, None), &looks) {
+        let gone = claiming.gone(&looks).map(|cloud| Err(before::gone(table, cloud)));
+        let learned = match gone.unwrap_or_else(|| later(table, &claiming, (&kept, None), &looks)) {
             Ok(None) => {
                 note_seen(&claiming, leases, table, &looks);
                 Ok(())
@@ -120,7 +121,8 @@ pub(super) fn is_overtaken(dispersed: &Dispersed, view: &dyn View, table: &Table
     }
     let clouds = catalogue::of_view(view, &kept.declaration().clouds)?;
     let catalogues = before::as_told(view, &own, &kept);
-    let claiming = Claiming::new(dispersed, client, (table.id, &kept), (clouds, catalogues))?;
+    let at = (clouds, catalogues, before::names(view, &own));
+    let claiming = Claiming::new(dispersed, client, (table.id, &kept), at)?;
     let looks = claiming.peek(dispersed);
     let later = later(table, &claiming, (&kept, None), &looks);
     // What nobody here can read is something, too.

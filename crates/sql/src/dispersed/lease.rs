@@ -177,6 +177,9 @@ impl Session {
         };
         // What is claimed in vain is taken back as it goes.
         let mut claimed = claiming.claim(&dispersed, still)?;
+        if let Some(cloud) = claiming.gone(&claimed.looks) {
+            return Err(before::gone(table, cloud));
+        }
         if let Some(later) = later(table, &claiming, (&kept, past.as_ref()), &claimed.looks)? {
             return Ok(Came::Behind(Box::new(later)));
         }
@@ -214,7 +217,8 @@ impl Session {
         let past = is_behind.then(|| Leases::past(view)).transpose()?;
         let clouds = catalogue::of_view(view, &kept.declaration().clouds)?;
         let (client, catalogues) = (dispersed.leases.client(view)?, before::as_told(view, &own, kept));
-        Ok(Some((Claiming::new(dispersed, client, (table.id, kept), (clouds, catalogues))?, past)))
+        let at = (clouds, catalogues, before::names(view, &own));
+        Ok(Some((Claiming::new(dispersed, client, (table.id, kept), at)?, past)))
     }
 
     /// Says which clouds show less than they were told.

@@ -334,8 +334,8 @@ fn what_a_key_of_before_opens_goes_before_the_key_is_forgotten() {
     *owning.0.lock() = NEWER;
     owner.session.note_split(&NEWER).expect("noted");
     let shows = |secret| {
-        let shown = Catalogue::new(Secret::new(secret)).read(&cloud.inner, &Patient);
-        !shown.expect("an answer").is_empty()
+        let shown = Catalogue::new(Secret::new(secret)).contents(&cloud.inner, &Patient);
+        !shown.expect("an answer").owners.is_empty()
     };
     let is_remembered = || store.snapshot().expect("a view").record(record_space::SETTING, name).is_some();
     // Told of the new one, it is cut before it lets go of the old one.
