@@ -72,6 +72,24 @@ impl State {
         settled
     }
 
+    /// Of these rows, those that were on their way still: every cloud has them now, and they are live.
+    pub fn all_have(&mut self, rows: &Rows) -> Rows {
+        let mut arrived = Rows::new();
+        for untold in &mut self.untold {
+            arrived |= &untold.lacks & rows;
+            untold.lacks -= rows;
+        }
+        self.live |= &arrived;
+        arrived
+    }
+
+    /// Of these rows, those that no cloud lacks but some of which it is told now that they have them.
+    #[must_use]
+    pub fn would_settle(&self, rows: &Rows, has: impl Fn(usize) -> bool) -> Rows {
+        let others = self.untold.iter().enumerate().filter(|(cloud, _)| !has(*cloud));
+        others.fold(rows.clone(), |left, (_, untold)| left - &untold.lacks)
+    }
+
     /// Rows that are not to be there any more, dispersed ones or such as have left and not arrived everywhere.
     pub fn gone(&mut self, rows: &Rows) {
         let mut out = &self.live & rows;

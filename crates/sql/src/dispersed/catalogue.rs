@@ -27,7 +27,7 @@ use super::clouds::{self, Cloud};
 use super::learning::{self, is_later, told_by_another};
 use super::lease::both;
 use super::leases::Leases;
-use super::push::each;
+use super::push::{Arrived, each};
 use super::waiting::Waiting;
 use super::{Dispersed, define, is_put_back, keep, kept, shared};
 use crate::error::{Error, Result};
@@ -164,9 +164,13 @@ impl Session {
         &mut self,
         table: &Arc<Table>,
         before: &[Result<(), Failure>],
+        arrived: &[Arrived],
     ) -> Result<Vec<Result<(), Failure>>> {
         let dispersed = shared(self.engine()).clone();
-        let Some((owner, catalogue)) = own(&dispersed, table) else { return Ok(before.to_vec()) };
+        let Some((owner, catalogue)) = own(&dispersed, table) else {
+            self.let_go_of(table, arrived)?;
+            return Ok(before.to_vec());
+        };
         let mut before = both(before.to_vec(), self.lease_at_once(table, 0)?);
         let view = self.guard.engine.store.snapshot()?;
         if is_put_back(&view, &kept(&view, table)?)? {
@@ -175,13 +179,15 @@ impl Session {
             before.iter_mut().zip(tidied).for_each(|(before, tidied)| *before = before.clone().and(tidied));
         }
         let view = self.guard.engine.store.snapshot()?;
-        let kept = kept(&view, table)?;
+        let mut kept = kept(&view, table)?;
+        Arrived::settle(arrived, &mut kept);
         let mut parts = self.parts(&view, table, &kept, &*owner)?;
         let mut told = told_of(&kept);
         // What was told under a key of before says nothing of what is told now.
         let stale = before::take_stale(&before::as_told(&view, &catalogue, &kept), &mut told, &catalogue);
         let is_over = before::is_over(&view, self.engine(), &catalogue.name())?;
         if told.iter().all(|told| told.is(&parts)) && !is_over {
+            self.let_go_of(table, arrived)?;
             return Ok(before);
         }
         let providers = of_view(&view, &kept.declaration().clouds)?;
@@ -194,7 +200,8 @@ impl Session {
             // Others have been told this already.
             true => kept.version,
             false => {
-                let kept = self.take_version(table)?;
+                let mut kept = self.take_version(table)?;
+                Arrived::settle(arrived, &mut kept);
                 let view = self.guard.engine.store.snapshot()?;
                 parts = self.parts(&view, table, &kept, &*owner)?;
                 kept.version
@@ -213,7 +220,10 @@ impl Session {
             let Some((stale, provider)) = &stale[cloud] else { return Ok(()) };
             before::mark_gone(stale, &**provider, (number, catalogue.name()), salts[cloud])
         });
-        self.note_catalogue(table, &kept.declaration().clouds, &coded, &put)?;
+        let is_enough = put.iter().filter(|put| put.is_ok()).count() > kept.declaration().may_fail;
+        let arrived = if is_enough { arrived } else { &[] };
+        self.note_catalogue(table, (&kept.declaration().clouds, arrived), &coded, &put)?;
+        self.let_go_of(table, arrived)?;
         let claims = dispersed.leases.over(table.id, &catalogue.name(), providers.len());
         let told = each(providers.len(), |cloud| {
             let claims = claims[cloud].iter().copied();
@@ -262,7 +272,7 @@ impl Session {
     fn note_catalogue(
         &mut self,
         table: &Arc<Table>,
-        clouds: &[String],
+        (clouds, arrived): (&[String], &[Arrived]),
         coded: &[Option<(Fragments, Told)>],
         put: &[Result<(), Failure>],
     ) -> Result<()> {
@@ -275,7 +285,21 @@ impl Session {
                     kept.told.insert(clouds[cloud].clone(), newer.clone());
                 }
             }
-            keep(&mut change.lease, table.id, &kept)
+            keep(&mut change.lease, table.id, &kept)?;
+            Arrived::let_go(Arrived::few(arrived), session, change, table)
+        })
+    }
+
+    /// Rows that every cloud has, of which clouds were told: those that are here still.
+    fn let_go_of(&mut self, table: &Arc<Table>, arrived: &[Arrived]) -> Result<()> {
+        let view = self.guard.engine.store.snapshot()?;
+        let on_their_way = kept(&view, table)?.current().on_their_way();
+        drop(view);
+        arrived.iter().filter(|arrived| arrived.is_among(&on_their_way)).try_for_each(|arrived| {
+            self.change(|session, change| {
+                session.guard.transaction.be_durable();
+                Arrived::let_go(std::slice::from_ref(arrived), session, change, table)
+            })
         })
     }
 

@@ -3,17 +3,19 @@
 //! ```text
 //! 1  commit: some rows are noted as leaving (and the epoch, if it begins)      cut before: they are here; behind: they are here
 //! 2  they are put at every cloud that answers                                  cut: some clouds have some of them, as is noted
-//! 3  commit: clouds that have them are noted; rows that all have are live,
-//!    and no longer here                                                        cut before: 2 is done again, which changes nothing
-//! 4  what brings the table back is put there (catalogue)                      cut: it is that of the commit before
-//! 5  rows that are gone are let go of at every cloud that has heard of it      cut: likewise
-//! 6  commit: clouds that have let go of them are noted
+//! 3  commit: clouds that have some are noted, but of rows that all have       cut before: 2 is done again, which changes nothing
+//! 4  what brings the table back is put there (catalogue), those rows in it    cut: it is that of before, and they are here
+//! 5  commit: what was told is noted; rows that all have are live, and no
+//!    longer here                                                               cut before: 2 to 4 are done again
+//! 6  rows that are gone are let go of at every cloud that has heard of it      cut: likewise
+//! 7  commit: clouds that have let go of them are noted
 //! ```
-//! Between 3 and 4 some rows move to where they are to lie, if the table was altered, and behind 6 what they left is dropped (moving.rs).
+//! A row is let go of here when more clouds than may fail show a catalogue that leads to it: to others it would be a stray.
+//! Between 3 and 4 some rows move to where they are to lie, if the table was altered, and behind 7 what they left is dropped (moving.rs).
 //! Other clients read by the catalogue that they know: until there is a later one, what it leads to is there (lease.rs).
 //! Commits that clouds are told of are durable, whatever `synchronous_commit` says: what they let go of must be gone after a cut, and what
 //! they have must be noted.
-//! Whoever deletes rows meanwhile takes them out of what is noted: then 3 finds them gone here, and 5 lets go of them.
+//! Whoever deletes rows meanwhile takes them out of what is noted: then 5 finds them gone here, and 6 lets go of them.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -152,10 +154,10 @@ impl Session {
     fn tell_once(&mut self, table: &Arc<Table>, pace: &mut Pace) -> Result<(Told, bool)> {
         let mut told = self.lease_at_once(table, 0)?;
         // What one cloud is not told it has not been told from here on; the others go on to the end.
-        let mut from = Some(0);
+        let (mut from, mut arrived) = (Some(0), Vec::new());
         while let Some(first) = from.filter(|_| told.iter().any(Result::is_ok)) {
             self.planner.interrupt.check()?;
-            from = self.put(table, first, &mut told)?;
+            from = self.put(table, first, &mut told, &mut arrived)?;
         }
         let view = self.guard.engine.store.snapshot()?;
         let kept = kept(&view, table)?;
@@ -165,15 +167,15 @@ impl Session {
         if moves {
             self.move_rows(table, pace, &mut told)?;
         }
-        let mut told = self.tell_catalogue(table, &told)?;
+        let mut told = self.tell_catalogue(table, &told, &arrived)?;
         let freed = self.remove_all(table, &mut told)?;
         if moves && told.iter().all(Result::is_ok) && self.drop_layouts(table)? {
-            told = self.tell_catalogue(table, &told)?;
+            told = self.tell_catalogue(table, &told, &[])?;
         }
         Ok((told, freed))
     }
 
-    /// Steps 5 and 6 of all layouts, at clouds that have heard of it; and at one that is full, which has room then. Whether there is one.
+    /// Steps 6 and 7 of all layouts, at clouds that have heard of it; and at one that is full, which has room then. Whether there is one.
     fn remove_all(&mut self, table: &Arc<Table>, told: &mut Told) -> Result<bool> {
         let view = self.guard.engine.store.snapshot()?;
         let kept = kept(&view, table)?;
@@ -222,7 +224,7 @@ impl Session {
         }
     }
 
-    /// Steps 5 and 6, of one layout, at clouds against which nothing speaks.
+    /// Steps 6 and 7, of one layout, at clouds against which nothing speaks.
     fn remove(&mut self, table: &Arc<Table>, layout: &Layout, before: &Told) -> Result<Told> {
         let state = &layout.state;
         if state.untold.iter().all(|untold| untold.keeps.is_empty()) {
@@ -252,7 +254,13 @@ impl Session {
     }
 
     /// Steps 1 to 3 for some rows, from a row on; behind the last of them, if there are others. Clouds that failed are not told.
-    fn put(&mut self, table: &Arc<Table>, first: u64, told: &mut Told) -> Result<Option<u64>> {
+    fn put(
+        &mut self,
+        table: &Arc<Table>,
+        first: u64,
+        told: &mut Told,
+        arrived: &mut Vec<Arrived>,
+    ) -> Result<Option<u64>> {
         let leaving = self.change(|session, change| leaving(session, change, table, first))?;
         let Some(Leaving { kept, rows, plains, next }) = leaving else { return Ok(None) };
         let numbers: Vec<u64> = rows.iter().collect();
@@ -262,7 +270,9 @@ impl Session {
         let bytes = plains.iter().map(Plain::bytes).sum();
         *told = both(std::mem::take(told), self.lease_at_once(table, bytes)?);
         let put = put_at(&opened, &kept.current().state, (&numbers, &plains), told);
-        self.change(|session, change| arrived(session, change, (table, kept.current().number), &rows, &put))?;
+        let layout = kept.current().number;
+        let rows = self.change(|session, change| note_put(session, change, (table, layout), &rows, &put))?;
+        arrived.extend((!rows.is_empty()).then_some(Arrived { layout, rows }));
         *told = put;
         Ok(next)
     }
@@ -335,33 +345,70 @@ fn begin_epoch(session: &Session, table: TableId, kept: &mut Kept, first: u64) -
     Ok(())
 }
 
-/// Step 3.
-fn arrived(
+/// Rows that every cloud has, of a layout, and that are still here.
+pub(super) struct Arrived {
+    layout: u32,
+    rows: Rows,
+}
+
+impl Arrived {
+    /// What is known of a table once they are live; which of them are no longer needed here.
+    pub(super) fn settle(all: &[Self], kept: &mut Kept) -> Rows {
+        let current = kept.current_mut();
+        let there = all.iter().filter(|arrived| arrived.layout == current.number);
+        there.fold(Rows::new(), |settled, arrived| settled | current.state.all_have(&arrived.rows))
+    }
+
+    /// Step 5, in a commit that is under way.
+    pub(super) fn let_go(all: &[Self], session: &Session, change: &mut Change, table: &Arc<Table>) -> Result<()> {
+        let mut kept = kept(&*change.lease, table)?;
+        let settled: Vec<RowId> = Self::settle(all, &mut kept).iter().map(RowId).collect();
+        let relations = session.engine().relations.clone();
+        relations.delete(&mut *change.lease, table, &settled).map_err(Error::Relation)?;
+        keep(&mut change.lease, table.id, &kept)
+    }
+
+    pub(super) fn is_among(&self, rows: &Rows) -> bool {
+        !self.rows.is_disjoint(rows)
+    }
+
+    fn count(all: &[Self]) -> u64 {
+        all.iter().map(|arrived| arrived.rows.len()).sum()
+    }
+
+    /// Those that one commit lets go of with what clouds were told; of more there are commits of their own.
+    pub(super) fn few(all: &[Self]) -> &[Self] {
+        if Self::count(all) > ROWS as u64 { &[] } else { all }
+    }
+}
+
+/// Step 3; the rows that every cloud has then, which is noted when clouds were told of it.
+fn note_put(
     session: &mut Session,
     change: &mut Change,
     (table, layout): (&Arc<Table>, u32),
     rows: &Rows,
     told: &Told,
-) -> Result<()> {
+) -> Result<Rows> {
     session.guard.transaction.be_durable();
     let relations = session.engine().relations.clone();
     let mut kept = kept(&*change.lease, table)?;
     if kept.current().number != layout {
         // They are to go elsewhere meanwhile, and are still here.
-        return Ok(());
+        return Ok(Rows::new());
     }
     let state = &mut kept.current_mut().state;
-    for cloud in (0..told.len()).filter(|cloud| told[*cloud].is_ok()) {
-        state.arrived(cloud, rows);
-    }
     // Those that were deleted meanwhile are not here any more.
     let ids: Vec<RowId> = rows.iter().map(RowId).collect();
     let block = relations.fetch(&*change.lease, table, &ids, Some(&[])).map_err(Error::Relation)?;
     let here: Rows = block.visible_rows().map(|at| ids[at].0).collect();
-    let settled = state.settle(&here);
-    let settled: Vec<RowId> = settled.iter().map(RowId).collect();
-    relations.delete(&mut *change.lease, table, &settled).map_err(Error::Relation)?;
-    keep(&mut change.lease, table.id, &kept)
+    let settling = state.would_settle(&here, |cloud| told[cloud].is_ok());
+    let others = rows - &settling;
+    for cloud in (0..told.len()).filter(|cloud| told[*cloud].is_ok()) {
+        state.arrived(cloud, &others);
+    }
+    keep(&mut change.lease, table.id, &kept)?;
+    Ok(settling)
 }
 
 /// Puts rows at each cloud that has not failed yet, those that it may lack.

@@ -347,3 +347,28 @@ fn what_a_key_of_before_opens_goes_before_the_key_is_forgotten() {
     assert!(!shows(SECRET) && shows(NEWER) && !is_remembered());
     assert_eq!(owner.ask("SELECT n FROM t ORDER BY n"), "1\n2\n3");
 }
+
+#[test]
+fn rows_are_here_until_clouds_have_heard_what_leads_to_them() {
+    let cloud = Arc::new(Unheard::default());
+    let mut owner = database(&cloud);
+    owner.engine.belong_to(Arc::new(Owning));
+    owner.session.note_split(&SECRET).expect("noted");
+    owner.ask("CREATE CLOUD a OPTIONS (url 'unheard:')");
+    owner.ask("CREATE TABLE t (n INT) WITH (engine = 'dispersed', clouds = 'a')");
+    owner.ask("INSERT INTO t VALUES (10)");
+    // It takes in the row, and nothing that says so: to others the row is a stray.
+    cloud.is_deaf.store(true, Ordering::Relaxed);
+    assert_eq!(owner.ask("INSERT INTO t VALUES (20)"), "INSERT 1");
+    cloud.is_deaf.store(false, Ordering::Relaxed);
+    let mut other = database(&cloud);
+    let lost = lost_tables(&other.engine, &SECRET, ("unheard:", None), &mut |note| panic!("{note}"));
+    other.session.bring_back(lost.expect("tables"), &SECRET).expect("brought back");
+    other.engine.belong_to(Arc::new(Owning));
+    assert_eq!(other.ask("REPAIR TABLE t"), "a|0|1|complete");
+    assert_eq!(owner.ask("SELECT n FROM t ORDER BY n"), "10\n20");
+    // Whoever says what counts puts it there again.
+    assert_eq!(owner.ask("REPAIR TABLE t TAKE OVER"), "a|0|0|complete");
+    assert_eq!(owner.ask("SELECT n FROM t ORDER BY n"), "10\n20");
+    assert_eq!(other.ask("SELECT n FROM t ORDER BY n"), "10\n20");
+}
