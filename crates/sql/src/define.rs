@@ -184,11 +184,8 @@ impl Session {
             ObjectType::Index => ("DROP INDEX", "index"),
             other => return Err(Error::NotSupported(format!("DROP {other}"))),
         };
-        // Whoever has gone apart from others may drop what he has.
         for name in names.iter().filter(|_| what == "table") {
-            if let Err(error @ Error::Locked(_)) = self.lease_named(name) {
-                return Err(error);
-            }
+            self.lease_to_drop(name)?;
         }
         self.freeing_change(|session, change| {
             for name in names {

@@ -376,3 +376,26 @@ fn clients_of_a_new_key_take_turns_while_a_cloud_has_not_heard_of_it() {
     assert_eq!(rows.lines().count(), 1 + 30 + 7, "{rows}");
     assert_eq!(good_elsewhere(&stage, &["other", ALL]), rows);
 }
+
+#[test]
+fn who_drops_a_table_that_others_go_on_with_drops_it_at_home_alone() {
+    let stage = with_another_client();
+    stage.good(&["backup", "db", "copy"]);
+    // Made of a copy it is another database, which has no say at clouds.
+    stage.good(&["restore", "copy", "new", "--as-new"]);
+    let rows = stage.good(&["new", "SELECT count(*) FROM people"]);
+    for statement in ["REPAIR TABLE people", "REPAIR TABLE people TAKE OVER", "DELETE FROM people"] {
+        stage.refused(&["new", statement], 4, &["of which this one was made", "DROP TABLE people"]);
+    }
+    assert_eq!(stage.good(&["new", "SELECT count(*) FROM people"]), rows);
+    let told = stage.run(&["new", "DROP TABLE people"]);
+    assert!(told.code == 0 && told.err.contains("its clouds keep what they have"), "{}", told.err);
+    // So has one of a key that was changed.
+    stage.good(&["rekey", "db", "--data"]);
+    stage.good(&["key", "split", "db", "--need", "2", "--of", "3", "newer"]);
+    stage.good(&["db", "INSERT INTO people VALUES (1000, 'here', 1)"]);
+    let (code, _, says) = elsewhere(&stage, &["other", "DROP TABLE people"]);
+    assert!(code == Some(0) && says.contains("its clouds keep what they have"), "{says}");
+    assert_eq!(stage.good(&["db", "SELECT count(*) FROM people"]), "count(*)\n32\n");
+    repaired(&stage);
+}

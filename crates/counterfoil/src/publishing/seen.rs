@@ -210,12 +210,13 @@ mod tests {
         let mut reader = Reader::new(&bytes, "test");
         assert_eq!(reader.byte(), Ok(1));
         let mut seen = Reader::new(reader.string().expect("what was seen"), "test");
-        assert_eq!(seen.raw(17).map(<[u8]>::to_vec), Ok([&[1][..], &[9; 16]].concat()));
+        assert_eq!(seen.raw(17).map(<[u8]>::to_vec), Ok([&[2][..], &[9; 16]].concat()));
         let (issued, serial) = (seen.number(), seen.number());
         assert!(issued == Ok(1000) && serial.is_ok());
         seen.raw(32).expect("the manifest's digest");
         seen.number().expect("the last period");
         seen.raw(32 + 96).expect("its summary's digest, and the key");
+        seen.raw(8).expect("the sum of all that");
         assert_eq!(seen.end(), Ok(()));
         assert_eq!(reader.string().map(<[u8]>::to_vec), Ok(kept.definition.to_bytes()));
         assert_eq!(reader.end(), Ok(()));

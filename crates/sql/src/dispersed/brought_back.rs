@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use counterfoil_disperse::{self as disperse, Catalogue, Failure, Kept, Patient, Provider, Records, Told};
 use counterfoil_relation::{ColumnId, RowId};
 
-use super::catalogue::{BROUGHT_BACK, DEFINITION, Definition, HEADER, opened, secret};
+use super::catalogue::{BROUGHT_BACK, DEFINITION, Definition, HEADER, IN_PART, opened, secret};
 use super::clouds::{self, Cloud};
 use super::{damaged, keep, kept};
 use crate::engine::Engine;
@@ -58,8 +58,9 @@ impl Session {
         let view = self.view()?;
         let table = planner::table(self.engine(), &view, &definition.name)?;
         drop(view);
-        let (mut there, next_row, _) = as_there(there);
-        there.incidents = BROUGHT_BACK;
+        let was_compared = there.incidents != BROUGHT_BACK;
+        let (mut there, next_row, is_whole) = as_there(there);
+        there.incidents = if is_whole && was_compared { BROUGHT_BACK } else { IN_PART };
         there.version = version;
         let nothing = BTreeSet::new();
         let told = |name: &String| Told::anew(&catalogue.name(), version, shown.get(name).unwrap_or(&nothing));

@@ -39,6 +39,14 @@ const SPLIT: &[u8] = b"key-split";
 /// Why a database is never as it was when its clouds were last compared with it: it was brought back from them.
 pub(super) const BROUGHT_BACK: u64 = u64::MAX;
 
+/// The same, where some clouds may lack rows that others have, or where nobody had compared what was told.
+pub(super) const IN_PART: u64 = u64::MAX - 1;
+
+/// Whether a table is as clouds show it, and not as a database was that was put back.
+pub(super) fn is_learned(kept: &Kept) -> bool {
+    matches!(kept.incidents, BROUGHT_BACK | IN_PART)
+}
+
 /// What a database is to those who bring it back.
 pub trait Owner: Send + Sync {
     /// What seals the catalogue; none: nothing is to be brought back, since the database ends with its process.
@@ -104,6 +112,23 @@ pub(super) fn own(dispersed: &Dispersed, table: &Table) -> Option<(Arc<dyn Owner
     let owner = dispersed.owner.get().filter(|_| define::has_key_backup(table))?;
     let catalogue = Catalogue::new(secret(&*owner.catalogue_secret()?));
     Some((owner.clone(), catalogue))
+}
+
+/// What clouds show of the catalogue of a table.
+pub(super) struct Tidied {
+    /// For each what speaks against telling it something.
+    pub told: Vec<Result<(), Failure>>,
+    /// Which of them show what this database knows, if they were told of it.
+    pub is_shown: Vec<bool>,
+}
+
+impl Tidied {
+    /// Whether what a cloud has, and nobody here knows, is of nobody: it shows what leads to it, and so many others do that one of them would
+    /// show what others have told.
+    pub(super) fn knows_strays(&self, cloud: usize, may_fail: usize) -> bool {
+        let showing = self.is_shown.iter().filter(|shown| **shown).count();
+        self.is_shown[cloud] && showing + may_fail >= self.is_shown.len()
+    }
 }
 
 /// The catalogue of a table that goes, and those of keys from before in which it may be still.
@@ -176,7 +201,7 @@ impl Session {
         if is_put_back(&view, &kept(&view, table)?)? {
             // Clouds may have let go of what it remembers of them, and know of later versions.
             let tidied = self.tidy_catalogue(table, false)?;
-            before.iter_mut().zip(tidied).for_each(|(before, tidied)| *before = before.clone().and(tidied));
+            before.iter_mut().zip(tidied.told).for_each(|(before, tidied)| *before = before.clone().and(tidied));
         }
         let view = self.guard.engine.store.snapshot()?;
         let mut kept = kept(&view, table)?;
@@ -322,7 +347,7 @@ impl Session {
         // Of a database that was put back whoever learns it is to know that it was not compared with its clouds.
         told.incidents = match (kept.incidents, is_put_back(view, kept)?) {
             (BROUGHT_BACK, _) => 0,
-            (_, true) => BROUGHT_BACK,
+            (IN_PART, _) | (_, true) => BROUGHT_BACK,
             (incidents, false) => incidents,
         };
         let mut parts = told.to_parts();
@@ -333,16 +358,19 @@ impl Session {
 
     /// Has clouds let go of entries of a table that nothing names any more, and goes on above what they have been told: after cuts, and
     /// after the database was put back. For each cloud what speaks against it.
-    pub(super) fn tidy_catalogue(&mut self, table: &Arc<Table>, takes_over: bool) -> Result<Vec<Result<(), Failure>>> {
+    pub(super) fn tidy_catalogue(&mut self, table: &Arc<Table>, takes_over: bool) -> Result<Tidied> {
         let dispersed = shared(self.engine()).clone();
         let view = self.guard.engine.store.snapshot()?;
         let kept = kept(&view, table)?;
         let told = told_of(&kept);
-        let is_behind = is_put_back(&view, &kept)? && kept.incidents != BROUGHT_BACK;
+        let is_behind = is_put_back(&view, &kept)? && !is_learned(&kept);
         let past = is_behind.then(|| Leases::past(&view)).transpose()?;
-        let mut done = vec![Ok(()); told.len()];
+        let mut done = Tidied { told: vec![Ok(()); told.len()], is_shown: vec![true; told.len()] };
         let Some((_, own)) = own(&dispersed, table) else { return Ok(done) };
         let (catalogues, mine) = (before::as_told(&view, &own, &kept), before::names(&view, &own));
+        if before::is_foreign(&kept, &mine) {
+            return Err(before::foreign(table));
+        }
         let clouds = of_view(&view, &kept.declaration().clouds)?;
         drop(view);
         let interrupt = self.interrupt();
@@ -358,7 +386,7 @@ impl Session {
                 Ok(contents) => contents.tables,
                 Err(Failure::CalledOff) => return Err(waiting.called_off()),
                 Err(failure) => {
-                    done[at] = Err(failure);
+                    (done.told[at], done.is_shown[at]) = (Err(failure), false);
                     continue;
                 }
             };
@@ -389,7 +417,10 @@ impl Session {
                 Some((shown, places)) => {
                     anew.push((at, Told::anew(&catalogue.name(), shown.version, &places), writers));
                 }
-                None => anew.push((at, Told::default(), writers)),
+                None => {
+                    done.is_shown[at] = told.version == 0;
+                    anew.push((at, Told::default(), writers));
+                }
             }
         }
         if anew.is_empty() {

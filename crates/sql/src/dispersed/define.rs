@@ -382,8 +382,9 @@ pub(super) fn declared(
 pub(crate) fn forget(session: &mut Session, change: &mut Change, table: &Table) -> Result<()> {
     let kept = kept(&*change.lease, table)?;
     let engine = session.engine().clone();
+    let is_apart = session.leased.apart.contains(&table.name);
     // The current one first: what brings it back goes before what it leads to.
-    for layout in kept.layouts().iter().rev() {
+    for layout in kept.layouts().iter().rev().filter(|_| !is_apart) {
         match super::opened(shared(&engine), &*change.lease, table, layout) {
             Ok(opened) => session.dropped.push(Dropped {
                 id: table.id,

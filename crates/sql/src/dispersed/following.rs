@@ -11,7 +11,7 @@ use counterfoil_relation::{Named, Table};
 use datafusion::sql::sqlparser::ast::{ObjectName, Visit, Visitor};
 
 use super::before;
-use super::catalogue::{self, BROUGHT_BACK};
+use super::catalogue::{self, is_learned};
 use super::claiming::{Claiming, Look};
 use super::learning::{Learns, later};
 use super::leases::Leases;
@@ -115,7 +115,7 @@ pub(super) fn is_overtaken(dispersed: &Dispersed, view: &dyn View, table: &Table
     let (kept, client) = (kept(view, table)?, dispersed.leases.client(view)?);
     let Some((_, own)) = catalogue::own(dispersed, table) else { return Ok(false) };
     // Of one that was put back no question is narrowed.
-    let is_behind = is_put_back(view, &kept)? && kept.incidents != BROUGHT_BACK;
+    let is_behind = is_put_back(view, &kept)? && !is_learned(&kept);
     if is_behind || dispersed.leases.is_held(table.id) {
         return Ok(false);
     }

@@ -15,7 +15,7 @@ use counterfoil_disperse::{Client, Damaged, Kept, Records, Told};
 use counterfoil_relation::{ColumnId, RowId, Table};
 
 use super::brought_back::as_there;
-use super::catalogue::{BROUGHT_BACK, DEFINITION, Definition, HEADER, moved_since, of_another_version};
+use super::catalogue::{BROUGHT_BACK, DEFINITION, Definition, HEADER, IN_PART, moved_since, of_another_version};
 use super::claiming::{Claiming, Look};
 use super::clouds::Cloud;
 use super::{keep, kept};
@@ -173,7 +173,7 @@ impl Later {
         // Who told it may have been put back, and not have compared it with its clouds.
         let is_compared = self.there.incidents != BROUGHT_BACK;
         let (mut there, next_row, is_whole) = as_there(self.there.clone());
-        there.incidents = if is_whole && is_compared { incidents } else { BROUGHT_BACK };
+        there.incidents = if is_whole && is_compared { incidents } else { IN_PART };
         there.version = self.version.max(before.version);
         let anew = |name: &String| Some((name.clone(), self.shown.get(name)?.clone()));
         there.told = there.declaration().clouds.iter().filter_map(anew).collect();

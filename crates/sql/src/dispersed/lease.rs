@@ -20,7 +20,7 @@ use counterfoil_log::{Snapshot, View, record_space};
 use counterfoil_relation::{Named, Table, TableId};
 
 use super::before;
-use super::catalogue::{self, BROUGHT_BACK};
+use super::catalogue::{self, is_learned};
 use super::claiming::{Claimed, Claiming, still};
 use super::clouds::Cloud;
 use super::learning::{Later, Learns, later};
@@ -59,6 +59,18 @@ impl Session {
         };
         drop(view);
         self.lease(&table).map(drop)
+    }
+
+    /// Before a table is dropped. Whoever has gone apart from others may let go of what he has: clouds keep it, for it is theirs.
+    pub(crate) fn lease_to_drop(&mut self, name: &str) -> Result<()> {
+        match self.lease_named(name) {
+            Err(error @ (Error::Conflict(_) | Error::NotSupported(_) | Error::Misuse(_))) => {
+                self.notices.push(format!("its clouds keep what they have, and it goes here alone: {error}"));
+                self.leased.apart.push(name.to_owned());
+                Ok(())
+            }
+            leased => leased,
+        }
     }
 
     /// Has the lease of a table, and waits for it; for each cloud what speaks against telling it something.
@@ -177,6 +189,9 @@ impl Session {
         };
         // What is claimed in vain is taken back as it goes.
         let mut claimed = claiming.claim(&dispersed, still)?;
+        if before::is_foreign(&kept, claiming.mine()) {
+            return Err(before::foreign(table));
+        }
         if let Some(cloud) = claiming.gone(&claimed.looks) {
             return Err(before::gone(table, cloud));
         }
@@ -213,7 +228,7 @@ impl Session {
     ) -> Result<Option<(Claiming, Option<Client>)>> {
         let dispersed = shared(self.engine());
         let Some((_, own)) = catalogue::own(dispersed, table) else { return Ok(None) };
-        let is_behind = is_put_back(view, kept)? && kept.incidents != BROUGHT_BACK;
+        let is_behind = is_put_back(view, kept)? && !is_learned(kept);
         let past = is_behind.then(|| Leases::past(view)).transpose()?;
         let clouds = catalogue::of_view(view, &kept.declaration().clouds)?;
         let (client, catalogues) = (dispersed.leases.client(view)?, before::as_told(view, &own, kept));

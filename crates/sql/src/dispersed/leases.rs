@@ -65,6 +65,8 @@ pub(crate) struct Leased {
     pub(super) tables: Vec<TableId>,
     /// A table of which a transaction could not learn what others have told: when it is over.
     pub(super) behind: Option<Arc<Table>>,
+    /// Tables that are dropped here alone, for others have told clouds what is not known here.
+    pub(super) apart: Vec<String>,
 }
 
 impl Leased {

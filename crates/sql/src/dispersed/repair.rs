@@ -10,6 +10,7 @@ use std::sync::Arc;
 use counterfoil_disperse::{Asking, Failure, Goal, Kept, Layout, Report, Rows, Table as Away};
 use counterfoil_relation::Table;
 
+use super::catalogue::Tidied;
 use super::learning::Learns;
 use super::waiting::Waiting;
 use super::{is_put_back, keep, kept, notes, opened, shared, unanswered};
@@ -113,15 +114,15 @@ impl Session {
             How::Rows | How::Contents => drop(self.lease(&table)?),
         }
         // A cloud that does not show its catalogue may know of a later day than this database: it is asked again then.
-        let shown = self.tidy_catalogue(&table, takes_over)?;
-        let shown = self.renew_catalogues(&table, shown, how)?;
+        let mut tidied = self.tidy_catalogue(&table, takes_over)?;
+        let shown = self.renew_catalogues(&table, std::mem::take(&mut tidied.told), how)?;
         let all_show_it = shown.iter().all(Result::is_ok);
         if !takes_over {
             // Nothing is told to clouds that have let go of it: `restore --from` one of them would find a table without rows.
             self.check_there(&table)?;
         }
         self.move_all(&table)?;
-        let (mut done, is_put_back) = self.repair_layouts(&table, (all_show_it, how))?;
+        let (mut done, is_put_back) = self.repair_layouts(&table, (&tidied, all_show_it, how))?;
         if is_put_back {
             // What could not move before.
             self.move_all(&table)?;
@@ -183,7 +184,7 @@ impl Session {
     fn repair_layouts(
         &mut self,
         table: &Arc<Table>,
-        (all_show_catalogue, how): (bool, How),
+        (tidied, all_show_catalogue, how): (&Tidied, bool, How),
     ) -> Result<(BTreeMap<String, Repaired>, bool)> {
         let takes_over = how == How::TakeOver;
         let engine = self.engine().clone();
@@ -193,6 +194,8 @@ impl Session {
         if is_put_back {
             kept = self.let_go(table, &seen, (all_show_catalogue, takes_over))?;
         }
+        let may_fail = kept.declaration().may_fail;
+        let may_remove = |cloud: usize| takes_over || tidied.knows_strays(cloud, may_fail);
         let mut done: BTreeMap<String, Repaired> = BTreeMap::new();
         for (layout, seen) in kept.layouts().iter().zip(seen) {
             let is_current = layout.number == kept.current().number;
@@ -207,7 +210,10 @@ impl Session {
                     there => there,
                 };
                 let repaired = match there {
-                    Ok(there) => self.repair_at(table, (layout, is_current), &seen.away, (cloud, there))?,
+                    Ok(there) => {
+                        let removes = is_current && may_remove(cloud);
+                        self.repair_at(table, (layout, removes), &seen.away, (cloud, there))?
+                    }
                     Err(failure) => Repaired { failure: Some(failure), ..Repaired::default() },
                 };
                 done.entry(layout.declaration.clouds[cloud].clone()).or_default().add(repaired);
@@ -299,7 +305,7 @@ impl Session {
     pub(super) fn repair_at(
         &mut self,
         table: &Arc<Table>,
-        (layout, is_current): (&Layout, bool),
+        (layout, removes): (&Layout, bool),
         away: &Away,
         (cloud, (there, others)): (usize, There),
     ) -> Result<Repaired> {
@@ -323,8 +329,8 @@ impl Session {
             repaired.put += some.len();
             lost -= &some;
         }
-        // What has moved away is dropped as a whole.
-        if !is_current {
+        // What has moved away is dropped as a whole; and what nobody here knows may be of others, where clouds do not show what they know.
+        if !removes {
             return Ok(repaired);
         }
         // What has left and is not live yet is told in its own time, and this cloud may have it when others lack it still.
