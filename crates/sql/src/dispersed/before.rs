@@ -174,9 +174,11 @@ impl Session {
         drop(view);
         let salt = define::random()?;
         let go = |(catalogue, provider, table): &(Arc<Catalogue>, Arc<dyn Provider>, TableNumber)| {
-            let shown = catalogue.contents(&**provider, &Patient)?.places_of(table);
-            if shown.is_empty() {
-                return Ok(());
+            match catalogue.contents(&**provider, &Patient) {
+                Ok(contents) if contents.places_of(table).is_empty() => return Ok(()),
+                // One that is damaged goes as a whole.
+                Ok(_) | Err(Failure::Malformed(_)) => {}
+                Err(failure) => return Err(failure),
             }
             mark_gone(catalogue, &**provider, (*table, own.clone()), salt)?;
             let_go(catalogue, &**provider, table)

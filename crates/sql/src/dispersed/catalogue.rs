@@ -127,7 +127,8 @@ impl Tidied {
     /// show what others have told.
     pub(super) fn knows_strays(&self, cloud: usize, may_fail: usize) -> bool {
         let showing = self.is_shown.iter().filter(|shown| **shown).count();
-        self.is_shown[cloud] && showing + may_fail >= self.is_shown.len()
+        // Of a cloud to which the table moved meanwhile nothing is known.
+        self.is_shown.get(cloud).is_some_and(|shown| *shown) && showing + may_fail >= self.is_shown.len()
     }
 }
 
