@@ -399,3 +399,60 @@ fn who_drops_a_table_that_others_go_on_with_drops_it_at_home_alone() {
     assert_eq!(stage.good(&["db", "SELECT count(*) FROM people"]), "count(*)\n32\n");
     repaired(&stage);
 }
+
+#[test]
+fn what_nobody_here_knows_stays_at_a_cloud_that_does_not_show_what_it_was_told() {
+    let stage = dispersed();
+    stage.good(&[
+        "db",
+        "CREATE TABLE u (id INT) WITH (engine = 'dispersed', clouds = 'b, c', may_fail = 0, may_collude = 0)",
+    ]);
+    stage.good(&["db", "INSERT INTO u VALUES (1)"]);
+    good_elsewhere(&stage, &["restore", "--from", "dir:b", "other", "--key-file", "shares"]);
+    good_elsewhere(&stage, &["other", "REPAIR TABLE u"]);
+    stage.good(&["db", "INSERT INTO u VALUES (2)"]);
+    // The folder of this name at both clouds is the catalogue: one cloud has it damaged, and the other one is away.
+    let names = |cloud: &str| {
+        let entries = fs::read_dir(stage.path(cloud)).expect("a cloud");
+        entries.map(|entry| entry.expect("one").file_name()).collect::<std::collections::BTreeSet<_>>()
+    };
+    let catalogue = names("b").intersection(&names("c")).next().expect("a catalogue").clone();
+    for file in fs::read_dir(stage.path("c").join(catalogue)).expect("a folder") {
+        let path = file.expect("one").path();
+        let mut bytes = fs::read(&path).expect("a file");
+        let at = bytes.len() / 2;
+        bytes[at] ^= 1;
+        fs::write(path, bytes).expect("written");
+    }
+    set_there(&stage, "b", false);
+    let (_, out, says) = elsewhere(&stage, &["other", "REPAIR TABLE u"]);
+    assert!(out.contains("\nc,0,0,"), "{out}{says}");
+    set_there(&stage, "b", true);
+    stage.good(&["db", "REPAIR TABLE u EXTENDED"]);
+    assert_eq!(stage.good(&["db", "SELECT id FROM u ORDER BY id"]), "id\n1\n2\n");
+}
+
+#[test]
+fn a_row_that_a_cloud_lacks_is_missed_by_no_answer() {
+    let stage = dispersed();
+    let with = "WITH (engine = 'dispersed', clouds = 'a, b, c', may_fail = 1, may_collude = 1)";
+    stage.good(&["db", &format!("CREATE TABLE t (id INT, q TEXT FOR (equality), r TEXT FOR (equality)) {with}")]);
+    stage.good(&["db", "INSERT INTO t VALUES (1, 'one', 'one')"]);
+    good_elsewhere(&stage, &["restore", "--from", "dir:a", "other", "--key-file", "shares"]);
+    set_there(&stage, "a", false);
+    stage.good(&["db", "INSERT INTO t VALUES (2, 'two', 'two')"]);
+    assert_eq!(good_elsewhere(&stage, &["other", "SELECT count(*) FROM t"]), "count(*)\n2\n");
+    set_there(&stage, "a", true);
+    good_elsewhere(&stage, &["other", "INSERT INTO t VALUES (3, 'three', 'three')"]);
+    stage.good(&["db", "INSERT INTO t VALUES (4, 'four', 'four')"]);
+    // Cloud a has been given the row by nobody. Where it is needed that is an error, and never no row.
+    for (away, column) in [("b", "q"), ("b", "r"), ("c", "q"), ("c", "r")] {
+        set_there(&stage, away, false);
+        let told = stage.run(&["db", &format!("SELECT count(*) FROM t WHERE {column} = 'two'")]);
+        assert!(told.out == "count(*)\n1\n" || told.code == 3, "{away}, {column}: {}{}", told.out, told.err);
+        set_there(&stage, away, true);
+    }
+    stage.good(&["db", "REPAIR TABLE t"]);
+    set_there(&stage, "c", false);
+    assert_eq!(stage.good(&["db", "SELECT count(*) FROM t WHERE q = 'two'"]), "count(*)\n1\n");
+}
