@@ -25,10 +25,8 @@ use crate::provider::{Failure, Provider};
 /// How long somebody waits for rows, and beside that for each so many bytes of them.
 const PUT: Duration = Duration::from_secs(10);
 const BYTES_A_SECOND: usize = 64 << 10;
-/// For rows to go: a store of files reads all of them, and writes some anew.
+/// For rows or a table to go: a store of files reads all of them, and writes some anew.
 const REMOVE: Duration = Duration::from_secs(30);
-/// For a table to go, of which nobody hears later: as long as the cloud's own patience lets it.
-const DROP: Duration = Duration::from_secs(600);
 /// For rows to come or go at one that was waited for in vain a moment ago, unless something has taken longer and was done: a statement
 /// tells it several things, and what it does in the end is remembered.
 const LATE: Duration = Duration::from_secs(1);
@@ -143,8 +141,7 @@ impl Errands {
                 return Ok(());
             }
         }
-        let is_short = patience < DROP && self.lateness.is_late();
-        let patience = if is_short { patience.min(LATE) } else { patience };
+        let patience = if self.lateness.is_late() { patience.min(LATE) } else { patience };
         let twice = Duration::from_millis(self.longest.load(Ordering::Relaxed).saturating_mul(2));
         let patience = patience.max(twice.min(PATIENCE_MAX));
         let ((end, ended), longest, begun) = (channel(), self.longest.clone(), Instant::now());
@@ -234,7 +231,7 @@ impl Provider for ByErrands {
     }
 
     fn drop_table(&self, table: &Name) -> Result<(), Failure> {
-        self.run((3, table, &[]), DROP, |cloud, table| cloud.drop_table(table))
+        self.run((3, table, &[]), REMOVE, |cloud, table| cloud.drop_table(table))
     }
 
     fn lateness(&self) -> Option<&Lateness> {

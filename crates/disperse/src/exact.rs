@@ -99,6 +99,10 @@ impl Table {
             return Ok(None);
         }
         let mut rows = asking.state.live.clone();
+        if !conditions.is_empty() && !asking.state.owed().is_disjoint(&rows) {
+            // Some cloud cannot name all of them.
+            return Ok(None);
+        }
         for condition in conditions {
             let Some(named) = self.named_by_all(asking, condition, report)? else { return Ok(None) };
             rows &= named;
@@ -248,6 +252,14 @@ fn knows_order<'a>(column: &Column, mut bounds: impl Iterator<Item = &'a Value>)
 }
 
 impl Found {
+    /// Some of its rows.
+    #[must_use]
+    pub fn chosen(&self, rows: &Rows) -> Self {
+        let places: Vec<usize> = (0..self.rows.len()).filter(|at| rows.contains(self.rows[*at])).collect();
+        let rows = places.iter().map(|at| self.rows[*at]).collect();
+        Self { rows, columns: self.columns.iter().map(|column| column.chosen(&places)).collect() }
+    }
+
     /// The rows of which all conditions are true, of those that were found: `columns` says which columns these are.
     #[must_use]
     pub fn matching(&self, columns: &[u16], conditions: &[Condition]) -> Vec<usize> {

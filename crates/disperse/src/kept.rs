@@ -1,11 +1,12 @@
 //! What is kept of a dispersed table in the sealed database, as records.
 //!
 //! ```text
-//! i                                 05 | incidents u64
+//! i                                 06 | incidents u64
 //! h layout u32                      the secret [32] | declaration, epochs, clouds that have dropped it (postcard)
 //! l layout u32 | chunk u32          live rows of a chunk of 2^20 row numbers (Roaring bitmap of their lower 32 bits, portable format)
 //! a layout u32 | cloud u16 | chunk u32    rows that a cloud may lack
 //! k layout u32 | cloud u16 | chunk u32    rows that are gone and that a cloud may still have
+//! o layout u32 | cloud u16 | chunk u32    live rows that a cloud may lack, as another client told them
 //! c name of a cloud                 what the cloud was told of the catalogue (postcard)
 //! v                                 the last version of the catalogue that may have been told, u64
 //! w                                 for each client the last version that it told: client [16] | version u64, ascending
@@ -30,9 +31,9 @@ use crate::state::{Rows, State, Untold};
 
 /// Row numbers of a chunk.
 const CHUNK_BITS: u32 = 20;
-const VERSION: u8 = 5;
-/// The one before, which is read: without who has told clouds.
-const VERSION_BEFORE: u8 = 4;
+const VERSION: u8 = 6;
+/// Those before, which are read: without what clouds are owed, and the first of them without who has told clouds.
+const VERSIONS_BEFORE: std::ops::Range<u8> = 4..VERSION;
 
 /// Records by name.
 pub type Records = BTreeMap<Vec<u8>, Zeroizing<Vec<u8>>>;
@@ -172,7 +173,7 @@ impl Kept {
         let there = &before.state.live & rows;
         let settled = self.current_mut().state.settle(&there);
         // Its clouds keep them until it is dropped as a whole: whoever reads an older snapshot finds them there meanwhile.
-        self.layouts.iter_mut().filter(|layout| layout.number == from).for_each(|layout| layout.state.live -= &settled);
+        self.layouts.iter_mut().filter(|layout| layout.number == from).for_each(|layout| layout.state.leave(&settled));
     }
 
     /// Some rows are found to lie in the current layout already: this was not known here, for the database was put back.
@@ -180,7 +181,7 @@ impl Kept {
         let current = self.current().number;
         let Some(before) = self.layout_mut(from).filter(|layout| layout.number != current) else { return };
         let moved = &before.state.live & rows;
-        before.state.live -= &moved;
+        before.state.leave(&moved);
         let state = &mut self.current_mut().state;
         state.untold.iter_mut().for_each(|untold| untold.lacks -= &moved);
         state.live |= moved;
@@ -228,7 +229,7 @@ impl Kept {
 
     /// Whether a part of a catalogue is one of these records, and not about whose database it is of.
     fn is_of_rows(name: &[u8]) -> bool {
-        matches!(name.first(), Some(b'w' | b'h' | b'l' | b'a' | b'k'))
+        matches!(name.first(), Some(b'w' | b'h' | b'l' | b'a' | b'k' | b'o'))
     }
 
     /// Whether a record is one of which clouds hear as soon as it changes. That they have let go of something they hear with the next
@@ -286,6 +287,7 @@ impl Kept {
                 let cloud = cloud.to_be_bytes();
                 put_chunks(&mut records, &[b"a", &number[..], &cloud].concat(), &untold.lacks);
                 put_chunks(&mut records, &[b"k", &number[..], &cloud].concat(), &untold.keeps);
+                put_chunks(&mut records, &[b"o", &number[..], &cloud].concat(), &untold.owed);
             }
         }
         records
@@ -357,7 +359,7 @@ impl Read {
                 let told = postcard::from_bytes(bytes).map_err(|_| Damaged("what a cloud was told"))?;
                 self.told.insert(cloud, told);
             }
-            (b'h' | b'l' | b'a' | b'k', 4..) => {
+            (b'h' | b'l' | b'a' | b'k' | b'o', 4..) => {
                 let (number, rest) = rest.split_first_chunk::<4>().ok_or(damaged)?;
                 self.layouts.entry(u32::from_be_bytes(*number)).or_default().add(*kind, rest, bytes)?;
             }
@@ -387,10 +389,15 @@ impl ReadLayout {
         match (kind, name.len()) {
             (b'h', 0) => self.head = Some(read_head(bytes)?),
             (b'l', 4) => add_chunk(&mut self.live, name, bytes)?,
-            (b'a' | b'k', 6) => {
+            (b'a' | b'k' | b'o', 6) => {
                 let (cloud, chunk) = name.split_at(2);
                 let own = self.untold.entry(u16::from_be_bytes([cloud[0], cloud[1]])).or_default();
-                add_chunk(if kind == b'a' { &mut own.lacks } else { &mut own.keeps }, chunk, bytes)?;
+                let rows = match kind {
+                    b'a' => &mut own.lacks,
+                    b'k' => &mut own.keeps,
+                    _ => &mut own.owed,
+                };
+                add_chunk(rows, chunk, bytes)?;
             }
             _ => return Err(Damaged("a name of a record")),
         }
@@ -403,14 +410,18 @@ impl ReadLayout {
         if self.untold.keys().any(|cloud| usize::from(*cloud) >= clouds) {
             return Err(Damaged("a cloud that was not declared"));
         }
-        let untold = (0..clouds).map(|cloud| self.untold.remove(&(cloud as u16)).unwrap_or_default()).collect();
+        let untold: Vec<Untold> =
+            (0..clouds).map(|cloud| self.untold.remove(&(cloud as u16)).unwrap_or_default()).collect();
+        if !untold.iter().all(|untold| untold.owed.is_subset(&self.live)) {
+            return Err(Damaged("rows that are owed and not there"));
+        }
         Ok(Layout { number, secret, declaration, state: State { epochs, live: self.live, untold, others: 0 }, dropped })
     }
 }
 
 fn read_incidents(bytes: &[u8]) -> Result<u64, Damaged> {
     let (version, rest) = bytes.split_first().ok_or(Damaged("a version"))?;
-    if ![VERSION_BEFORE, VERSION].contains(version) {
+    if !VERSIONS_BEFORE.contains(version) && *version != VERSION {
         return Err(Damaged::OTHER_VERSION);
     }
     Ok(u64::from_be_bytes(rest.try_into().map_err(|_| Damaged("a number of incidents"))?))
@@ -596,7 +607,9 @@ mod tests {
         let read =
             |records: &Records| Kept::from_records(records.iter().map(|(name, bytes)| (&name[..], &bytes[..]))).err();
         // Those of before, those to come, and none; whatever else such a version has, which sorts before it and behind.
-        for version in (0..=u8::MAX).filter(|version| ![super::VERSION_BEFORE, super::VERSION].contains(version)) {
+        for version in
+            (0..=u8::MAX).filter(|version| !(super::VERSIONS_BEFORE.start..=super::VERSION).contains(version))
+        {
             let mut records = own.clone();
             records.get_mut(&b"i"[..]).expect("the version")[0] = version;
             assert_eq!(read(&records), Some(Damaged::OTHER_VERSION), "{version}");
@@ -621,13 +634,29 @@ mod tests {
     }
 
     #[test]
-    fn a_table_of_the_version_before_is_read_and_told_in_this_one() {
+    fn a_table_of_a_version_before_is_read_and_told_in_this_one() {
         let own = kept(&[1, 2, 3], &[5]);
-        let mut records = own.to_records();
-        records.get_mut(&b"i"[..]).expect("the version")[0] = super::VERSION_BEFORE;
-        let before = read(&records).expect("a table");
-        assert!(before.writers.is_empty() && own.has_all_of(&before, None));
-        assert_eq!(before.to_records(), own.to_records());
+        for version in super::VERSIONS_BEFORE {
+            let mut records = own.to_records();
+            records.get_mut(&b"i"[..]).expect("the version")[0] = version;
+            let before = read(&records).expect("a table");
+            assert!(before.writers.is_empty() && own.has_all_of(&before, None));
+            assert_eq!(before.to_records(), own.to_records());
+        }
+    }
+
+    #[test]
+    fn what_is_owed_is_kept_and_told_and_no_row_is_owed_that_is_not_there() {
+        let mut own = kept(&[1, 2, 3], &[]);
+        own.current_mut().state.owe(&rows(&[1, 2, 3]));
+        let before = own.to_records();
+        assert_eq!(read(&before).expect("a table").current().state.untold[1].owed, rows(&[1, 2, 3]));
+        own.current_mut().state.arrived(1, &rows(&[2]));
+        assert_ne!(own.to_records(), before);
+        own.current_mut().state.live -= rows(&[3]);
+        let records = own.to_records();
+        let told = records.iter().map(|(name, bytes)| (&name[..], &bytes[..]));
+        assert_eq!(Kept::from_records(told).err(), Some(Damaged("rows that are owed and not there")));
     }
 
     #[test]

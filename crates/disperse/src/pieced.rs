@@ -134,7 +134,9 @@ impl Table {
         let gather = &gather;
         std::thread::scope(|scope| {
             let (mut running, mut opened) = (Running::new(scope), None);
-            let mut left = self.late_last(&pieced.holders).into_iter();
+            let can_be_asked = |number: &usize| asking.state.has(pieced.holders[*number], wanted.set);
+            let numbers = self.late_last(&pieced.holders).into_iter().filter(can_be_asked);
+            let mut left = numbers.collect::<Vec<_>>().into_iter();
             let done = loop {
                 while running.coming().count() + pieced.count() < pieced.needed {
                     let Some(number) = left.next() else { break };

@@ -9,6 +9,8 @@
 //! 3. What a cloud shows that is not live is not there: it may not have been told yet.
 //! 4. Each step is one commit of the database that keeps this. After a cut everything that is noted is told again, which does
 //!    nothing where it was told before.
+//! 5. A row that another client told, and that a cloud lacks, is live and *owed* to that cloud: it is asked for elsewhere, and put there
+//!    from what the others have by whoever tells clouds next. `owed` is a part of `live`, and never of `lacks`.
 
 use roaring::RoaringTreemap;
 
@@ -24,6 +26,8 @@ pub struct Untold {
     pub lacks: Rows,
     /// Rows that are gone, and that it may still have.
     pub keeps: Rows,
+    /// Live rows that other clouds have, and that it may lack.
+    pub owed: Rows,
 }
 
 /// What is remembered of a table.
@@ -48,6 +52,16 @@ impl State {
         Self { live, others, epochs: self.epochs.clone(), untold: self.untold.clone() }
     }
 
+    /// The same where clouds say which rows they have, those that say it: of the others that are live they are owed all.
+    #[must_use]
+    pub fn as_shown<'a>(&self, there: impl IntoIterator<Item = Option<&'a Rows>>) -> Self {
+        let mut state = self.clone();
+        for (untold, there) in state.untold.iter_mut().zip(there) {
+            untold.owed |= there.map_or_else(Rows::new, |there| &self.live - there);
+        }
+        state
+    }
+
     /// That of a table without rows.
     #[must_use]
     pub fn new(clouds: usize) -> Self {
@@ -62,6 +76,28 @@ impl State {
     /// A cloud has these rows now.
     pub fn arrived(&mut self, cloud: usize, rows: &Rows) {
         self.untold[cloud].lacks -= rows;
+        self.untold[cloud].owed -= rows;
+    }
+
+    /// Rows that were on their way are live, as another client told them: clouds that lack some are owed them.
+    pub fn owe(&mut self, rows: &Rows) {
+        self.live |= rows;
+        for untold in &mut self.untold {
+            untold.owed |= &untold.lacks & rows;
+            untold.lacks -= rows;
+        }
+    }
+
+    /// Rows do not lie here any more, but elsewhere.
+    pub fn leave(&mut self, rows: &Rows) {
+        self.live -= rows;
+        self.untold.iter_mut().for_each(|untold| untold.owed -= rows);
+    }
+
+    /// The rows that some cloud is owed.
+    #[must_use]
+    pub fn owed(&self) -> Rows {
+        self.untold.iter().fold(Rows::new(), |all, untold| all | &untold.owed)
     }
 
     /// Of rows that left, those that every cloud has: they are live from now on, and need not be here any more.
@@ -97,8 +133,25 @@ impl State {
         self.live -= rows;
         for untold in &mut self.untold {
             untold.lacks -= rows;
+            untold.owed -= rows;
             untold.keeps |= &out;
         }
+    }
+
+    /// Whether a cloud can be asked for these rows, which are live.
+    #[must_use]
+    pub(crate) fn has(&self, cloud: usize, rows: &Rows) -> bool {
+        self.untold[cloud].owed.is_disjoint(rows)
+    }
+
+    /// Live rows in parts, of each of which the same clouds are owed all rows, and others none.
+    #[must_use]
+    pub fn parts(&self, rows: &Rows) -> Vec<Rows> {
+        let mut parts = vec![rows.clone()];
+        for Untold { owed, .. } in self.untold.iter().filter(|untold| !untold.owed.is_disjoint(rows)) {
+            parts = parts.iter().flat_map(|part| [part - owed, part & owed]).filter(|part| !part.is_empty()).collect();
+        }
+        parts
     }
 
     /// A cloud has let go of these rows.
@@ -106,10 +159,12 @@ impl State {
         self.untold[cloud].keeps -= rows;
     }
 
-    /// Whether a cloud has exactly what is live: nothing that is gone, and nothing that is on its way, which it may have before others.
+    /// Whether a cloud has exactly what is live: nothing that is gone, nothing that is on its way, which it may have before others, and all
+    /// that it is owed.
     #[must_use]
     pub fn is_told(&self, cloud: usize) -> bool {
-        self.untold[cloud].keeps.is_empty() && self.untold.iter().all(|untold| untold.lacks.is_empty())
+        let Untold { keeps, owed, .. } = &self.untold[cloud];
+        keeps.is_empty() && owed.is_empty() && self.untold.iter().all(|untold| untold.lacks.is_empty())
     }
 
     /// A number behind those of all rows that any cloud may have, and behind the row with which the last epoch began: whoever goes on has
@@ -163,5 +218,23 @@ mod tests {
         }
         state.removed(0, &rows(&[10, 11]));
         assert_eq!(state.untold[0].keeps, rows(&[]));
+    }
+
+    #[test]
+    fn what_a_cloud_is_owed_is_live_until_it_goes_or_arrives() {
+        let mut state = State::new(2);
+        state.leaving(10..14);
+        state.arrived(0, &rows(&[10, 11, 12, 13]));
+        state.owe(&rows(&[10, 11, 12]));
+        assert_eq!((&state.live, &state.owed()), (&rows(&[10, 11, 12]), &rows(&[10, 11, 12])));
+        assert_eq!(state.untold[1].lacks, rows(&[13]));
+        state.settle(&rows(&[13]));
+        state.all_have(&rows(&[13]));
+        assert!(state.is_told(0) && !state.is_told(1));
+        state.gone(&rows(&[10]));
+        state.leave(&rows(&[11]));
+        assert_eq!((&state.live, &state.owed()), (&rows(&[12, 13]), &rows(&[12])));
+        state.arrived(1, &rows(&[12]));
+        assert_eq!((&state.live, &state.owed()), (&rows(&[12, 13]), &rows(&[])));
     }
 }

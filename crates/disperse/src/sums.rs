@@ -55,8 +55,26 @@ impl Table {
         rows: &[u64],
         report: &mut Report,
     ) -> Result<Option<Sum>, Unanswered> {
-        let state = asking.state;
         let Some((column, codings, holders)) = self.summed(column) else { return Ok(None) };
+        let owed = asking.state.owed();
+        if owed.is_empty() {
+            return self.sum_at(asking, (column, &codings, holders), rows, report).map(Some);
+        }
+        // What some cloud is owed it cannot add up.
+        let (here, there): (Vec<u64>, Vec<u64>) = rows.iter().partition(|row| owed.contains(**row));
+        let sum = self.sum_at(asking, (column, &codings, holders), &there, report)?;
+        Ok(Some(sum.with(self.sum_here(asking, (column, &codings), &here, &[], report)?)))
+    }
+
+    /// The same where the shares lie.
+    fn sum_at(
+        &self,
+        asking: Asking<'_>,
+        (column, codings, holders): (&Column, &[Coding], &[usize]),
+        rows: &[u64],
+        report: &mut Report,
+    ) -> Result<Sum, Unanswered> {
+        let state = asking.state;
         let hidden: Vec<Vec<Element>> =
             codings.iter().map(|coding| self.coder().hidden(&state.epochs, column.id, *coding, rows)).collect();
         let declared = self.coder().declaration().may_fail;
@@ -72,7 +90,7 @@ impl Table {
         let is_enough = AtomicBool::new(false);
         let add = |cloud: usize, progress: &Progress| {
             let wait = self.wait(asking.watch, &is_enough, progress);
-            self.added((state, wait), cloud, (column, &codings), rows)
+            self.added((state, wait), cloud, (column, codings), rows)
         };
         let add = &add;
         std::thread::scope(|scope| {
@@ -121,10 +139,10 @@ impl Table {
                     said.iter().map(|(_, own)| said.iter().filter(|(_, of)| of == own).count()).max().unwrap_or(0);
                 return Err(Unanswered::Quorum { column: column.name.clone(), wanted, there, report: report.clone() });
             }
-            return self.sum_here(asking, (column, &codings), rows, &said, report).map(Some);
+            return self.sum_here(asking, (column, codings), rows, &said, report);
         };
         said.iter().filter(|(_, own)| *own != agreed).for_each(|(cloud, _)| report.note(*cloud, Fault::WrongSum));
-        Ok(Some(self.told(column, &codings, &agreed, rows.len() as u64)))
+        Ok(self.told(column, codings, &agreed, rows.len() as u64))
     }
 
     /// The sum of values that are opened here, some at a time; clouds that said something else are named.

@@ -104,6 +104,12 @@ impl Report {
         }
     }
 
+    /// What another answer says of clouds, too.
+    pub fn add(&mut self, other: Self) {
+        other.faults.into_iter().for_each(|(cloud, fault)| self.note(cloud, fault));
+        self.is_unverified |= other.is_unverified;
+    }
+
     /// Whether a cloud has been found at fault.
     #[must_use]
     pub fn blames(&self, cloud: usize) -> bool {
@@ -141,6 +147,23 @@ pub enum Unanswered {
     },
     /// Whoever waits has called it off.
     CalledOff,
+}
+
+impl Unanswered {
+    /// Whether clouds may give it that do not answer now.
+    #[must_use]
+    pub fn may_come(&self) -> bool {
+        let is_silent = |(_, fault): &(usize, Fault)| match fault {
+            Fault::Failed(failure) => !matches!(failure, Failure::Malformed(_)),
+            fault => *fault == Fault::Slow,
+        };
+        match self {
+            Self::CalledOff => true,
+            Self::Column { report, .. } | Self::Pieces { report, .. } | Self::Quorum { report, .. } => {
+                report.faults.iter().any(is_silent)
+            }
+        }
+    }
 }
 
 /// Rows, ascending, and the columns that were wanted of them.
@@ -347,6 +370,40 @@ impl Table {
         report: &mut Report,
     ) -> Result<Found, Unanswered> {
         let set = rows & &asking.state.live;
+        let parts = asking.state.parts(&set);
+        if parts.len() <= 1 {
+            return self.read_part(asking, wanted, set, report);
+        }
+        let read = |part| self.read_part(asking, wanted, part, report);
+        let parts: Vec<Found> = parts.into_iter().map(read).collect::<Result<_, _>>()?;
+        Ok(self.joined(wanted, &parts))
+    }
+
+    /// Parts of what was wanted, in order.
+    fn joined(&self, wanted: &[u16], parts: &[Found]) -> Found {
+        let of = |(part, found): (u32, &Found)| {
+            found.rows.iter().zip(0..).map(move |(row, at)| (*row, (part, at))).collect::<Vec<_>>()
+        };
+        let mut places: Vec<(u64, (u32, u32))> = (0..).zip(parts).flat_map(of).collect();
+        places.sort_unstable();
+        let (rows, places): (Vec<u64>, Vec<(u32, u32)>) = places.into_iter().unzip();
+        let kinds = wanted.iter().filter_map(|id| self.coder.declaration().column(*id)).map(|column| column.kind);
+        let column = |(at, kind)| {
+            let parts: Vec<&Plain> = parts.iter().map(|found| &found.columns[at]).collect();
+            Plain::picked(kind, &parts, &places)
+        };
+        let columns = kinds.enumerate().map(column).collect();
+        Found { rows, columns }
+    }
+
+    /// The same of live rows that the same clouds are owed.
+    fn read_part(
+        &self,
+        asking: Asking<'_>,
+        wanted: &[u16],
+        set: Rows,
+        report: &mut Report,
+    ) -> Result<Found, Unanswered> {
         let rows: Vec<u64> = set.iter().collect();
         if rows.is_empty() {
             let empty = |id: &u16| self.coder.declaration().column(*id).map(|column| Plain::empty(column.kind));
@@ -387,11 +444,12 @@ impl Table {
         declaration.pieces(declaration.column(*ids.first()?)?)
     }
 
-    pub(crate) fn unanswered(&self, wanted: &[u16], report: &Report) -> Unanswered {
+    pub(crate) fn unanswered(&self, state: &State, (wanted, rows): (&[u16], &Rows), report: &Report) -> Unanswered {
+        let is_in_vain = |cloud: &usize| report.blames(*cloud) || !state.has(*cloud, rows);
         let name = wanted
             .iter()
             .filter_map(|id| self.coder.declaration().column(*id))
-            .find(|column| self.coder.placement().cell_holders(column.id).iter().all(|cloud| report.blames(*cloud)));
+            .find(|column| self.coder.placement().cell_holders(column.id).iter().all(is_in_vain));
         let column = name.map_or_else(String::new, |column| column.name.clone());
         Unanswered::Column { column, report: report.clone() }
     }
@@ -403,20 +461,22 @@ impl Table {
         condition: &Condition,
         report: &mut Report,
     ) -> Result<Option<Rows>, Unanswered> {
+        // What some cloud is owed it cannot name: its values decide.
+        let owed = asking.state.owed();
         if asking.goal == Goal::Performance {
-            return self.named_first(asking, condition, report);
+            return Ok(self.named_first(asking, condition, report)?.map(|named| named | owed));
         }
         let mut answers = Vec::new();
         for (cloud, named) in self.named(asking, condition) {
             match named {
-                Ok(named) => answers.push((cloud, named)),
+                Ok(named) => answers.push((cloud, named - &owed)),
                 Err(Failure::CalledOff) => return Err(Unanswered::CalledOff),
                 Err(failure) => report.note(cloud, Fault::Failed(failure)),
             }
         }
         let matching = answers.iter().map(|(_, named)| named.clone()).reduce(|all, named| all | named);
         self.blame(asking, &Named::new(condition, answers), report)?;
-        Ok(matching)
+        Ok(matching.map(|matching| matching | owed))
     }
 
     /// What a cloud is asked for a condition; none if it has no code for it.

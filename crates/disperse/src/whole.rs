@@ -19,12 +19,15 @@ impl Table {
         wanted: &[u16],
         mut missing: Vec<usize>,
         asked: &mut [Vec<usize>],
+        can_be_asked: impl Fn(usize) -> bool,
     ) -> Option<Vec<(usize, Vec<usize>)>> {
         let mut questions = Vec::new();
         while !missing.is_empty() {
             let gives = |cloud: usize, at: usize| {
                 let cells = self.coder().placement().fragment(wanted[at], Coding::Cell);
-                !asked[cloud].contains(&at) && cells.is_some_and(|cells| cells.holders.contains(&cloud))
+                can_be_asked(cloud)
+                    && !asked[cloud].contains(&at)
+                    && cells.is_some_and(|cells| cells.holders.contains(&cloud))
             };
             // Whoever can give the most of them: as few questions as there may be. Only those who keep others waiting come later.
             let gives_most = |cloud: &usize| {
@@ -68,7 +71,8 @@ impl Table {
                     running.coming().flat_map(|number| questions[number].1.iter().copied()).collect();
                 let is_missing = |at: &usize| columns[*at].is_none() && !coming.contains(at);
                 let missing = (0..wanted.len()).filter(is_missing).collect();
-                for (cloud, of) in self.next_questions(wanted, missing, &mut asked).unwrap_or_default() {
+                let can_be_asked = |cloud: usize| asking.state.has(cloud, rows.set);
+                for (cloud, of) in self.next_questions(wanted, missing, &mut asked, can_be_asked).unwrap_or_default() {
                     questions.push((cloud, of.clone()));
                     running.start(questions.len() - 1, move |progress| fetch(cloud, &of, progress));
                 }
@@ -93,7 +97,11 @@ impl Table {
             done
         })?;
         let is_whole = columns.iter().all(Option::is_some);
-        if is_whole { Ok(columns.into_iter().flatten().collect()) } else { Err(self.unanswered(wanted, report)) }
+        if is_whole {
+            Ok(columns.into_iter().flatten().collect())
+        } else {
+            Err(self.unanswered(asking.state, (wanted, rows.set), report))
+        }
     }
 
     /// The same from every cloud that has them, as many of which as are wanted must show each column whole. Those that are slow are waited
@@ -110,7 +118,11 @@ impl Table {
             self.fetch(asking, cloud, ids, rows, (&is_enough, progress))
         };
         let fetch = &fetch;
-        let asked: Vec<Vec<usize>> = (0..self.clouds().len()).map(|cloud| gathered.held_by(cloud)).collect();
+        let held = |cloud: usize| match asking.state.has(cloud, rows.set) {
+            true => gathered.held_by(cloud),
+            false => Vec::new(),
+        };
+        let asked: Vec<Vec<usize>> = (0..self.clouds().len()).map(held).collect();
         std::thread::scope(|scope| {
             let mut running = Running::new(scope);
             for (cloud, of) in asked.iter().enumerate().filter(|(_, of)| !of.is_empty()) {

@@ -23,7 +23,7 @@ fn text(plain: &Plain, row: usize) -> Option<&str> {
 /// A condition, and the same of a person.
 type Both = (Condition, Box<dyn Fn(&Person) -> bool>);
 
-fn conditions(people: &[Person], pick: usize) -> Vec<Both> {
+pub fn conditions(people: &[Person], pick: usize) -> Vec<Both> {
     let (id, name, salary, _) = people[pick % people.len()].clone();
     let name = name.unwrap_or_else(|| "ab".into());
     let prefix: String = name.chars().take(1 + pick % 8).collect();

@@ -9,6 +9,7 @@ mod ledger;
 mod likeness;
 mod noise;
 mod nonces;
+mod owed;
 mod owner;
 mod phe;
 mod random;
