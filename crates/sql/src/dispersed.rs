@@ -32,6 +32,7 @@ mod conditions;
 mod contents;
 mod define;
 mod distribution;
+mod dropped;
 mod following;
 mod goals;
 mod leakage;
@@ -40,8 +41,10 @@ mod lease;
 mod leases;
 mod metering;
 mod moving;
+mod owed;
 mod provider;
 mod push;
+mod readable;
 mod reading;
 mod repair;
 mod scan;
@@ -72,7 +75,6 @@ pub(crate) use define::{forget, is_of_column, option_is_known, option_is_number,
 pub(crate) use goals::{refuse_bound, said_goal, take_goal};
 pub(crate) use leases::Leased;
 pub(crate) use provider::DispersedProvider;
-pub(crate) use push::Dropped;
 pub(crate) use sums::from_shares;
 pub(crate) use words::{Relaid, Used, parse_column_option};
 
@@ -125,6 +127,8 @@ pub(crate) struct Dispersed {
     pub(crate) owner: OnceLock<Arc<dyn Owner>>,
     /// Tables of which clouds may not have been told everything, and when they are told next.
     untold: Mutex<HashMap<TableId, Instant>>,
+    /// When clouds are told next of tables that were dropped.
+    dropped: dropped::Due,
     /// Whether all tables were looked at since the database was opened.
     is_checked: AtomicBool,
     /// What this database changes and no other client meanwhile.
@@ -145,6 +149,7 @@ impl Dispersed {
 
     fn note_untold(&self, table: TableId) {
         self.untold.lock().insert(table, Instant::now());
+        self.dropped.hasten();
     }
 
     /// Clouds were told all there is, or are told the rest later.

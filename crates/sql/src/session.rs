@@ -67,8 +67,6 @@ pub struct Session {
     pub(crate) cursors: std::collections::HashMap<String, Cursor>,
     pub(crate) notices: Vec<String>,
     pub(crate) cache: Cache,
-    /// Dispersed tables that were dropped: their clouds are told if that has been committed.
-    pub(crate) dropped: Vec<dispersed::Dropped>,
     /// Dispersed tables that no other client changes while this session does.
     pub(crate) leased: dispersed::Leased,
 }
@@ -110,7 +108,6 @@ impl Session {
             cursors: Default::default(),
             notices: Vec::new(),
             cache: Cache::default(),
-            dropped: Vec::new(),
             leased: dispersed::Leased::default(),
         };
         session.tell_planner();

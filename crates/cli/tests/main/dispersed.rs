@@ -53,11 +53,11 @@ fn the_next_run_reads_what_the_one_before_wrote() {
     assert!(told.err.contains("cloud c is told later what has changed: out of reach"), "{}", told.err);
     let waits = ask("SHOW CLOUDS");
     assert!(
-        waits.lines().nth(1).is_some_and(|line| line.starts_with("a,dir:/") && line.ends_with(",1,0,0,0")),
+        waits.lines().nth(1).is_some_and(|line| line.starts_with("a,dir:/") && line.ends_with(",1,0,0,0,0")),
         "{waits}"
     );
     assert!(
-        waits.lines().nth(3).is_some_and(|line| line.starts_with("c,dir:/") && line.ends_with(",1,1,0,0")),
+        waits.lines().nth(3).is_some_and(|line| line.starts_with("c,dir:/") && line.ends_with(",1,1,0,0,0")),
         "{waits}"
     );
     assert_eq!(ask("SELECT sum(salary), count(*) FROM people"), "sum(salary),count(*)\n8.50,4\n");
@@ -213,7 +213,7 @@ fn a_program_that_is_killed_while_it_tells_clouds_loses_nothing() {
     let after = "cloud,rows_put,rows_removed,state\na,0,0,complete\nb,0,0,complete\nc,0,0,complete\n";
     assert_eq!(stage.good(&["db", "REPAIR TABLE people"]), after, "{repaired}");
     let here = stage.good(&["db", "SHOW CLOUDS"]);
-    assert!(here.lines().skip(1).all(|line| line.ends_with(",1,0,0,0")), "{here}");
+    assert!(here.lines().skip(1).all(|line| line.ends_with(",1,0,0,0,0")), "{here}");
     // Whatever was cut, clouds know what brings all of it back.
     let all = stage.good(&["db", "SELECT * FROM people ORDER BY id"]);
     fs::remove_file(stage.path("db")).expect("the database");

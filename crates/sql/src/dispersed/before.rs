@@ -4,54 +4,84 @@
 //! the key is changed: its catalogue's secret is kept
 //!     -> each cloud, for each table: the new one is told -> the old one says so -> noted -> what else it shows of the table goes
 //!     -> once all tables of all clouds were told: what is left of old ones goes at all clouds -> the secrets are forgotten
-//! record of space SETTING: "catalogue-before"     secrets, each [32], the oldest first
+//! record of space SETTING: "catalogue-before"     secrets, each [32], the oldest first; the same as part `b` of the catalogue
 //! ```
 //! A cut before something is noted has it told again; one behind it leaves something of an old catalogue, which goes before its secret is
 //! forgotten. That a table is gone stays there, so that whoever knows the old key alone, a copy from yesterday or another client, sees it at
-//! whichever cloud he meets first, and does not take it for lost.
+//! whichever cloud he meets first, and does not take it for lost. The secrets are in the new catalogue, too, so that whoever brings a
+//! database back goes on with it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use counterfoil_disperse::fragments::Name;
-use counterfoil_disperse::{Catalogue, Contents, Failure, Kept, Patient, Provider, TableNumber, Told};
-use counterfoil_log::{View, record_space};
+use counterfoil_disperse::{Catalogue, Contents, Failure, Kept, Patient, Provider, Records, TableNumber, Told};
+use counterfoil_log::{View, Writer, record_space};
 use counterfoil_relation::Table;
 use zeroize::Zeroizing;
 
 use super::catalogue::{self, let_go, of_view, secret, told_of};
 use super::clouds::Cloud;
-use super::{Dispersed, RECORDS, define, kept, shared};
+use super::{Dispersed, RECORDS, define, dropped, kept, shared};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::session::Session;
 
 /// The secrets of catalogues that clouds may show still, each of 32 bytes.
 const BEFORE: &[u8] = b"catalogue-before";
+/// The same in the catalogue.
+pub(super) const PART: &[u8] = b"b";
 /// So many of them at most: of keys that were changed again and again without a word to clouds the last ones are enough.
-const BEFORE_MOST: usize = 8;
+const BEFORE_MOST: usize = 32;
 
 /// A catalogue of before at a cloud that is to let go of it.
-type Stale<T> = Vec<Option<(Arc<Catalogue>, T)>>;
+pub(super) type Stale<T> = Vec<Option<(Arc<Catalogue>, T)>>;
 
 /// A record, its name and its value, for a database whose key is changed: with the secret of its catalogue, which clouds show until they
 /// are told another one. None: no table of it lies with clouds.
 pub fn secrets_of_before(view: &dyn View, catalogue_secret: &[u8; 32]) -> Option<(&'static [u8], Zeroizing<Vec<u8>>)> {
-    if view.records(record_space::SETTING, RECORDS).is_empty() {
+    if view.records(record_space::SETTING, RECORDS).is_empty() && !dropped::is_any(view) {
         return None;
     }
-    let before = view.record(record_space::SETTING, BEFORE).map_or_else(Vec::new, |bytes| bytes.to_vec());
-    let all = Zeroizing::new([&Zeroizing::new(before)[..], &catalogue_secret[..]].concat());
+    let all = Zeroizing::new([&secrets(view)[..], &catalogue_secret[..]].concat());
     let from = all.len().saturating_sub(BEFORE_MOST * catalogue_secret.len());
     Some((BEFORE, Zeroizing::new(all[from..].to_vec())))
 }
 
+fn secrets(view: &dyn View) -> Zeroizing<Vec<u8>> {
+    let before = view.record(record_space::SETTING, BEFORE);
+    Zeroizing::new(before.map_or_else(Vec::new, |bytes| bytes.to_vec()))
+}
+
+/// Adds them to what brings a table back.
+pub(super) fn add(view: &dyn View, parts: &mut Records) {
+    let secrets = secrets(view);
+    if !secrets.is_empty() {
+        parts.insert(PART.to_vec(), secrets);
+    }
+}
+
+/// Those of the database that is brought back: whoever changed its key may not have come to the end with it.
+pub(super) fn note(writer: &mut Writer, parts: &Records) -> Result<()> {
+    let Some(shown) = parts.get(PART) else { return Ok(()) };
+    let known = secrets(&*writer);
+    let new = shown.chunks_exact(32).filter(|secret| known.chunks_exact(32).all(|known| known != *secret));
+    let all =
+        Zeroizing::new(known.chunks_exact(32).chain(new).take(BEFORE_MOST).flatten().copied().collect::<Vec<u8>>());
+    Ok(writer.put_record(record_space::SETTING, BEFORE, &all)?)
+}
+
 /// Those whose secrets are not forgotten yet.
 pub(super) fn catalogues(view: &dyn View) -> Vec<Arc<Catalogue>> {
-    let before = view.record(record_space::SETTING, BEFORE);
-    let secrets = before.iter().flat_map(|bytes| bytes.chunks_exact(32));
-    let secrets = secrets.filter_map(|bytes| <&[u8; 32]>::try_from(bytes).ok());
-    secrets.map(|bytes| Arc::new(Catalogue::new(secret(bytes)))).collect()
+    let secrets = secrets(view);
+    let each = secrets.chunks_exact(32).filter_map(|bytes| <&[u8; 32]>::try_from(bytes).ok());
+    each.map(|bytes| Arc::new(Catalogue::new(secret(bytes)))).collect()
+}
+
+/// The same, and that of now, which is the last one; nothing: the database ends with its process.
+pub(super) fn all(dispersed: &Dispersed, view: &dyn View) -> Vec<Arc<Catalogue>> {
+    let own = catalogue::of_database(dispersed).map(|(_, own)| Arc::new(own));
+    own.map_or_else(Vec::new, |own| catalogues(view).into_iter().chain([own]).collect())
 }
 
 /// For each cloud of a table the catalogue that it was told of: that of a key of before, until it is told another one. Other clients know no
@@ -142,7 +172,7 @@ pub(super) fn opened(dispersed: &Dispersed, clouds: &[Cloud], stale: Stale<()>) 
 
 /// Whether all clouds of all tables have been told under this key, and something is left of those before.
 pub(super) fn is_over(view: &dyn View, engine: &Engine, own: &Name) -> Result<bool> {
-    if view.record(record_space::SETTING, BEFORE).is_none() {
+    if view.record(record_space::SETTING, BEFORE).is_none() || dropped::is_any(view) {
         return Ok(false);
     }
     for table in define::tables(engine, view)? {

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use counterfoil_disperse::{self as disperse, Catalogue, Failure, Kept, Patient, Provider, Records, Told};
 use counterfoil_relation::{ColumnId, RowId};
 
-use super::catalogue::{BROUGHT_BACK, DEFINITION, Definition, HEADER, IN_PART, opened, secret};
+use super::catalogue::{BROUGHT_BACK, DEFINITION, Definition, HEADER, UNCOMPARED, is_of_rows, opened, secret};
 use super::clouds::{self, Cloud};
-use super::{damaged, keep, kept};
+use super::{before, damaged, keep, kept};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::planner;
@@ -44,7 +44,7 @@ impl Session {
 
     fn bring_one_back(&mut self, lost: Lost, catalogue: &Catalogue) -> Result<BroughtBack> {
         let Lost { definition, parts, version, shown, .. } = lost;
-        let own = parts.iter().filter(|(name, _)| ![DEFINITION, HEADER].contains(&&name[..]));
+        let own = parts.iter().filter(|(name, _)| is_of_rows(name));
         let there = Kept::from_records(own.map(|(name, bytes)| (&name[..], &bytes[..])))
             .map_err(|what| damaged(&definition.name, what))?
             .ok_or_else(|| damaged(&definition.name, disperse::Damaged("no rows")))?;
@@ -52,15 +52,15 @@ impl Session {
             for (name, url, secret_file) in definition.clouds {
                 clouds::put(&mut change.lease, &Cloud { name, url, secret_file })?;
             }
-            Ok(())
+            before::note(&mut change.lease, &parts)
         })?;
         self.run_one(&definition.sql, &[])?;
         let view = self.view()?;
         let table = planner::table(self.engine(), &view, &definition.name)?;
         drop(view);
         let was_compared = there.incidents != BROUGHT_BACK;
-        let (mut there, next_row, is_whole) = as_there(there);
-        there.incidents = if is_whole && was_compared { BROUGHT_BACK } else { IN_PART };
+        let (mut there, next_row) = as_there(there);
+        there.incidents = if was_compared { BROUGHT_BACK } else { UNCOMPARED };
         there.version = version;
         let nothing = BTreeSet::new();
         let told = |name: &String| Told::anew(&catalogue.name(), version, shown.get(name).unwrap_or(&nothing));
@@ -82,19 +82,17 @@ impl Session {
     }
 }
 
-/// What another client has told, for one who has none of its rows; the number that the next row has, and whether all clouds have all rows.
-/// Those that some lack still lie with the others: REPAIR TABLE sees which of them can be read.
-pub(super) fn as_there(mut there: Kept) -> (Kept, u64, bool) {
+/// What another client has told, for one who has none of its rows; and the number that the next row has. Rows that some clouds lack lie with
+/// the others, and are owed to those.
+pub(super) fn as_there(mut there: Kept) -> (Kept, u64) {
     let next_row = there.after_all();
     let lie_elsewhere = there.live();
     let current = there.current_mut();
     let on_their_way = current.on_their_way();
-    let is_whole = on_their_way.is_empty();
     // Those that were about to move lie where they did: what the next clouds have of them goes.
     current.state.gone(&(&on_their_way & &lie_elsewhere));
-    current.state.live |= on_their_way - lie_elsewhere;
-    current.state.untold.iter_mut().for_each(|untold| untold.lacks.clear());
-    (there, next_row, is_whole)
+    current.state.owe(&(on_their_way - lie_elsewhere));
+    (there, next_row)
 }
 
 impl Lost {

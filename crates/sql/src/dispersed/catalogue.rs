@@ -4,6 +4,7 @@
 //! ```text
 //! t                  what the table is: Definition (postcard)
 //! s                  the header of the database, with its key slots
+//! b                  secrets of catalogues of keys from before that clouds may show still (before.rs)
 //! h, l, a, k ...     what the owner keeps of the table (`disperse::Kept`)
 //! record of space SETTING: "key-split"     01 | the mark of the key of which shares were made
 //! ```
@@ -14,9 +15,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use counterfoil_disperse::fragments::Fragments;
-use counterfoil_disperse::{
-    self as disperse, Catalogue, Failure, Kept, Layout, Patient, Provider, Records, Secret, Told,
-};
+use counterfoil_disperse::{self as disperse, Catalogue, Failure, Kept, Patient, Provider, Records, Secret, Told};
 use counterfoil_log::{View, record_space};
 use counterfoil_relation::Table;
 use serde::{Deserialize, Serialize};
@@ -39,12 +38,17 @@ const SPLIT: &[u8] = b"key-split";
 /// Why a database is never as it was when its clouds were last compared with it: it was brought back from them.
 pub(super) const BROUGHT_BACK: u64 = u64::MAX;
 
-/// The same, where some clouds may lack rows that others have, or where nobody had compared what was told.
-pub(super) const IN_PART: u64 = u64::MAX - 1;
+/// The same, where nobody had compared what was told with what clouds have.
+pub(super) const UNCOMPARED: u64 = u64::MAX - 1;
 
 /// Whether a table is as clouds show it, and not as a database was that was put back.
 pub(super) fn is_learned(kept: &Kept) -> bool {
-    matches!(kept.incidents, BROUGHT_BACK | IN_PART)
+    matches!(kept.incidents, BROUGHT_BACK | UNCOMPARED)
+}
+
+/// Whether a part is one of what the owner keeps of a table's rows.
+pub(super) fn is_of_rows(part: &[u8]) -> bool {
+    ![DEFINITION, HEADER, before::PART].contains(&part)
 }
 
 /// What a database is to those who bring it back.
@@ -109,7 +113,12 @@ pub(super) fn told_of(kept: &Kept) -> Vec<Told> {
 }
 
 pub(super) fn own(dispersed: &Dispersed, table: &Table) -> Option<(Arc<dyn Owner>, Catalogue)> {
-    let owner = dispersed.owner.get().filter(|_| define::has_key_backup(table))?;
+    of_database(dispersed).filter(|_| define::has_key_backup(table))
+}
+
+/// The owner, and the catalogue of the database.
+pub(super) fn of_database(dispersed: &Dispersed) -> Option<(Arc<dyn Owner>, Catalogue)> {
+    let owner = dispersed.owner.get()?;
     let catalogue = Catalogue::new(secret(&*owner.catalogue_secret()?));
     Some((owner.clone(), catalogue))
 }
@@ -132,40 +141,16 @@ impl Tidied {
     }
 }
 
-/// The catalogue of a table that goes, and those of keys from before in which it may be still.
-pub(crate) struct Leaving {
-    catalogues: Vec<Arc<Catalogue>>,
-    /// For each cloud how it is reached for each of them; nothing: one that has let go of it before.
-    clouds: Vec<Vec<Result<Arc<dyn Provider>, Failure>>>,
-    table: disperse::TableNumber,
-}
-
-impl Leaving {
-    /// That at clouds of a layout; none: there is none.
-    pub(super) fn at(dispersed: &Dispersed, view: &dyn View, table: &Table, layout: &Layout) -> Option<Self> {
-        let (_, catalogue) = own(dispersed, table)?;
-        let mut catalogues = before::catalogues(view);
-        catalogues.push(Arc::new(catalogue));
-        let open = |(at, name): (usize, &String)| {
-            if layout.dropped.contains(&(at as u16)) {
-                return Vec::new();
-            }
-            let open = |catalogue: &Arc<Catalogue>| {
-                let clouds = of_view(view, [name]);
-                let opened = clouds.and_then(|clouds| opened(dispersed, catalogue, &clouds[0]));
-                opened.map_err(|error| Failure::Refused(error.to_string()))
-            };
-            catalogues.iter().map(open).collect()
-        };
-        let clouds = layout.declaration.clouds.iter().enumerate().map(open).collect();
-        Some(Self { catalogues, clouds, table: layout.declaration.table })
-    }
-
-    /// Has a cloud let go of it.
-    pub(super) fn drop_at(&self, cloud: usize) -> Result<(), Failure> {
-        let mut all = self.catalogues.iter().zip(&self.clouds[cloud]);
-        all.try_for_each(|(catalogue, cloud)| let_go(catalogue, &**cloud.as_ref().map_err(Clone::clone)?, &self.table))
-    }
+/// Has a cloud let go of all that catalogues show of a table: that of now, and those of keys from before in which it may be still.
+pub(super) fn let_go_at(
+    dispersed: &Dispersed,
+    catalogues: &[Arc<Catalogue>],
+    (cloud, table): (&Cloud, &disperse::TableNumber),
+) -> Result<(), Failure> {
+    catalogues.iter().try_for_each(|catalogue| {
+        let opened = opened(dispersed, catalogue, cloud).map_err(|error| Failure::Refused(error.to_string()))?;
+        let_go(catalogue, &*opened, table)
+    })
 }
 
 /// Has a cloud let go of all that a catalogue shows of a table, whoever told it, and of the catalogue if it shows nothing else.
@@ -184,6 +169,62 @@ pub(super) fn let_go(
     }
 }
 
+/// What clouds are about to be told of a table.
+struct Telling {
+    catalogue: Catalogue,
+    table: disperse::TableNumber,
+    clouds: Vec<Cloud>,
+    providers: Vec<Arc<dyn Provider>>,
+    /// What each was told before.
+    told: Vec<Told>,
+    /// What each is told now: none that has heard of it.
+    coded: Vec<Option<(Fragments, Told)>>,
+    /// What each was told under a key of before, which says nothing of what is told now.
+    stale: before::Stale<Arc<dyn Provider>>,
+}
+
+impl Telling {
+    /// Puts it at clouds against which nothing speaks: behind that a catalogue of before says so.
+    fn put(&self, before: &[Result<(), Failure>]) -> Result<Vec<Result<(), Failure>>> {
+        let salts = (0..self.providers.len()).map(|_| define::random()).collect::<Result<Vec<_>>>()?;
+        let name = self.catalogue.name();
+        Ok(each(self.providers.len(), |cloud| {
+            before[cloud].clone()?;
+            self.coded[cloud].as_ref().map_or(Ok(()), |(entries, _)| self.providers[cloud].put(&name, entries))?;
+            let Some((stale, provider)) = &self.stale[cloud] else { return Ok(()) };
+            before::mark_gone(stale, &**provider, (self.table, name.clone()), salts[cloud])
+        }))
+    }
+
+    /// Has clouds let go of what is replaced, and of claims that are over: where nothing was told, of those alone.
+    fn let_go(
+        &self,
+        leases: &Leases,
+        put: &[Result<(), Failure>],
+        claims: &[BTreeSet<u64>],
+    ) -> Vec<Result<(), Failure>> {
+        let name = self.catalogue.name();
+        each(self.providers.len(), |cloud| {
+            let claims = claims[cloud].iter().copied();
+            if put[cloud].is_err() {
+                _ = self.providers[cloud].remove(&name, &claims.collect::<Vec<_>>());
+                return put[cloud].clone();
+            }
+            if let Some((catalogue, provider)) = &self.stale[cloud] {
+                let_go(catalogue, &**provider, &self.table)?;
+            }
+            let Some((entries, newer)) = &self.coded[cloud] else {
+                return self.providers[cloud].remove(&name, &claims.collect::<Vec<_>>());
+            };
+            // What stays behind is older than what is there, and goes with the next REPAIR.
+            let over: BTreeSet<u64> = self.told[cloud].replaced_by(newer).into_iter().chain(claims).collect();
+            let over: Vec<u64> = over.into_iter().collect();
+            leases.note_own(&self.clouds[cloud].url, &entries.places, &over);
+            self.providers[cloud].remove(&name, &over)
+        })
+    }
+}
+
 impl Session {
     /// Tells clouds what brings a table back, those that answered before: for each what speaks against it.
     pub(super) fn tell_catalogue(
@@ -193,10 +234,10 @@ impl Session {
         arrived: &[Arrived],
     ) -> Result<Vec<Result<(), Failure>>> {
         let dispersed = shared(self.engine()).clone();
-        let Some((owner, catalogue)) = own(&dispersed, table) else {
+        if own(&dispersed, table).is_none() {
             self.let_go_of(table, arrived)?;
             return Ok(before.to_vec());
-        };
+        }
         let mut before = both(before.to_vec(), self.lease_at_once(table, 0)?);
         let view = self.guard.engine.store.snapshot()?;
         if is_put_back(&view, &kept(&view, table)?)? {
@@ -204,73 +245,56 @@ impl Session {
             let tidied = self.tidy_catalogue(table, false)?;
             before.iter_mut().zip(tidied.told).for_each(|(before, tidied)| *before = before.clone().and(tidied));
         }
+        drop(view);
+        let Some(telling) = self.telling(table, arrived)? else {
+            self.let_go_of(table, arrived)?;
+            return Ok(before);
+        };
+        let put = telling.put(&before)?;
+        let may_fail = kept(&self.guard.engine.store.snapshot()?, table)?.declaration().may_fail;
+        let is_enough = put.iter().filter(|put| put.is_ok()).count() > may_fail;
+        let arrived = if is_enough { arrived } else { &[] };
+        self.note_catalogue(table, &telling, arrived, &put)?;
+        self.let_go_of(table, arrived)?;
+        let name = telling.catalogue.name();
+        let claims = dispersed.leases.over(table.id, &name, telling.providers.len());
+        let told = telling.let_go(&dispersed.leases, &put, &claims);
+        self.forget_keys_of_before(&name)?;
+        Ok(told)
+    }
+
+    /// What clouds are to be told, once rows that have arrived are live; none: they have heard of it.
+    fn telling(&mut self, table: &Arc<Table>, arrived: &[Arrived]) -> Result<Option<Telling>> {
+        let dispersed = shared(self.engine()).clone();
+        let Some((owner, catalogue)) = own(&dispersed, table) else { return Ok(None) };
         let view = self.guard.engine.store.snapshot()?;
         let mut kept = kept(&view, table)?;
         Arrived::settle(arrived, &mut kept);
         let mut parts = self.parts(&view, table, &kept, &*owner)?;
         let mut told = told_of(&kept);
-        // What was told under a key of before says nothing of what is told now.
         let stale = before::take_stale(&before::as_told(&view, &catalogue, &kept), &mut told, &catalogue);
-        let is_over = before::is_over(&view, self.engine(), &catalogue.name())?;
-        if told.iter().all(|told| told.is(&parts)) && !is_over {
-            self.let_go_of(table, arrived)?;
-            return Ok(before);
+        if told.iter().all(|told| told.is(&parts)) && !before::is_over(&view, self.engine(), &catalogue.name())? {
+            return Ok(None);
         }
-        let providers = of_view(&view, &kept.declaration().clouds)?;
+        let clouds = of_view(&view, &kept.declaration().clouds)?;
         drop(view);
-        let stale = before::opened(&dispersed, &providers, stale)?;
-        let urls: Vec<String> = providers.iter().map(|cloud| cloud.url.clone()).collect();
-        let providers: Vec<_> =
-            providers.iter().map(|cloud| opened(&dispersed, &catalogue, cloud)).collect::<Result<_>>()?;
-        let version = match told.iter().any(|told| told.is(&parts) && told.version == kept.version) {
-            // Others have been told this already.
-            true => kept.version,
-            false => {
-                let mut kept = self.take_version(table)?;
-                Arrived::settle(arrived, &mut kept);
-                let view = self.guard.engine.store.snapshot()?;
-                parts = self.parts(&view, table, &kept, &*owner)?;
-                kept.version
-            }
-        };
-        let number = kept.declaration().table;
+        let stale = before::opened(&dispersed, &clouds, stale)?;
+        let providers = clouds.iter().map(|cloud| opened(&dispersed, &catalogue, cloud)).collect::<Result<_>>()?;
+        // Others may have been told this already.
+        let is_known = told.iter().any(|told| told.is(&parts) && told.version == kept.version);
+        if !is_known {
+            kept = self.take_version(table)?;
+            Arrived::settle(arrived, &mut kept);
+            let view = self.guard.engine.store.snapshot()?;
+            parts = self.parts(&view, table, &kept, &*owner)?;
+        }
+        let (table, version) = (kept.declaration().table, kept.version);
         let code = |told: &Told| match told.is(&parts) {
             true => Ok(None),
-            false => catalogue.code(number, version, &parts, told, define::random::<16>).map(Some),
+            false => catalogue.code(table, version, &parts, told, define::random::<16>).map(Some),
         };
-        let coded = told.iter().map(code).collect::<Result<Vec<_>>>()?;
-        let salts = (0..providers.len()).map(|_| define::random()).collect::<Result<Vec<_>>>()?;
-        let put = each(providers.len(), |cloud| {
-            before[cloud].clone()?;
-            coded[cloud].as_ref().map_or(Ok(()), |(entries, _)| providers[cloud].put(&catalogue.name(), entries))?;
-            let Some((stale, provider)) = &stale[cloud] else { return Ok(()) };
-            before::mark_gone(stale, &**provider, (number, catalogue.name()), salts[cloud])
-        });
-        let is_enough = put.iter().filter(|put| put.is_ok()).count() > kept.declaration().may_fail;
-        let arrived = if is_enough { arrived } else { &[] };
-        self.note_catalogue(table, (&kept.declaration().clouds, arrived), &coded, &put)?;
-        self.let_go_of(table, arrived)?;
-        let claims = dispersed.leases.over(table.id, &catalogue.name(), providers.len());
-        let told = each(providers.len(), |cloud| {
-            let claims = claims[cloud].iter().copied();
-            if put[cloud].is_err() {
-                _ = providers[cloud].remove(&catalogue.name(), &claims.collect::<Vec<_>>());
-                return put[cloud].clone();
-            }
-            if let Some((catalogue, provider)) = &stale[cloud] {
-                let_go(catalogue, &**provider, &number)?;
-            }
-            let Some((entries, newer)) = &coded[cloud] else {
-                return providers[cloud].remove(&catalogue.name(), &claims.collect::<Vec<_>>());
-            };
-            // What stays behind is older than what is there, and goes with the next REPAIR.
-            let over: BTreeSet<u64> = told[cloud].replaced_by(newer).into_iter().chain(claims).collect();
-            let over: Vec<u64> = over.into_iter().collect();
-            dispersed.leases.note_own(&urls[cloud], &entries.places, &over);
-            providers[cloud].remove(&catalogue.name(), &over)
-        });
-        self.forget_keys_of_before(&catalogue.name())?;
-        Ok(told)
+        let coded = told.iter().map(code).collect::<Result<_>>()?;
+        Ok(Some(Telling { catalogue, table, clouds, providers, told, coded, stale }))
     }
 
     /// Whether clouds were told of all that brings a table back.
@@ -298,17 +322,17 @@ impl Session {
     fn note_catalogue(
         &mut self,
         table: &Arc<Table>,
-        (clouds, arrived): (&[String], &[Arrived]),
-        coded: &[Option<(Fragments, Told)>],
+        telling: &Telling,
+        arrived: &[Arrived],
         put: &[Result<(), Failure>],
     ) -> Result<()> {
         self.change(|session, change| {
             // What is replaced goes after this: parts that are gone must not be counted on.
             session.guard.transaction.be_durable();
             let mut kept = super::kept(&*change.lease, table)?;
-            for (cloud, newer) in coded.iter().enumerate() {
+            for (cloud, newer) in telling.coded.iter().enumerate() {
                 if let (Some((_, newer)), Ok(())) = (newer, &put[cloud]) {
-                    kept.told.insert(clouds[cloud].clone(), newer.clone());
+                    kept.told.insert(telling.clouds[cloud].name.clone(), newer.clone());
                 }
             }
             keep(&mut change.lease, table.id, &kept)?;
@@ -348,12 +372,13 @@ impl Session {
         // Of a database that was put back whoever learns it is to know that it was not compared with its clouds.
         told.incidents = match (kept.incidents, is_put_back(view, kept)?) {
             (BROUGHT_BACK, _) => 0,
-            (IN_PART, _) | (_, true) => BROUGHT_BACK,
+            (UNCOMPARED, _) | (_, true) => BROUGHT_BACK,
             (incidents, false) => incidents,
         };
         let mut parts = told.to_parts();
         parts.insert(DEFINITION.to_vec(), Zeroizing::new(definition));
         parts.insert(HEADER.to_vec(), Zeroizing::new(owner.header()));
+        before::add(view, &mut parts);
         Ok(parts)
     }
 

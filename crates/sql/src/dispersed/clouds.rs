@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! CREATE CLOUD [IF NOT EXISTS] a OPTIONS (url 'dir:/mnt/a')        DROP CLOUD [IF EXISTS] a        SHOW CLOUDS
-//! REPAIR TABLE t [TAKE OVER | GIVE WAY | EXTENDED]                      EXPLAIN LEAKAGE SELECT ...
+//! REPAIR TABLE t [TAKE OVER | GIVE WAY | EXTENDED | LET GO]             EXPLAIN LEAKAGE SELECT ...
 //! record of space SETTING: "cloud/" name       01 | url [ | 0a | secret_file]
 //! ```
 //! The library's tree of statements has no place for them: there they stand as a CALL of a function that this floor alone runs.
@@ -21,6 +21,7 @@ use zeroize::Zeroizing;
 use super::closed::Closed;
 use super::define::Waits;
 use super::distribution::distribution;
+use super::dropped;
 use super::goals;
 use super::repair::How;
 use super::words::{self, Relaid, Used};
@@ -240,6 +241,9 @@ fn parse_repair(parser: &mut Parser<'_>) -> Result<Statement, ParserError> {
     } else if takes(parser, "GIVE") {
         wants(parser, &["WAY"])?;
         said.push(("give", "way".to_owned()));
+    } else if takes(parser, "LET") {
+        wants(parser, &["GO"])?;
+        said.push(("let", "go".to_owned()));
     } else if takes(parser, "EXTENDED") {
         said.push(("extended", "on".to_owned()));
     }
@@ -270,6 +274,7 @@ pub(crate) fn read(function: &Function) -> Result<Option<Asked>> {
             None => How::Rows,
             Some(("extended", _)) => How::Contents,
             Some(("give", _)) => How::GiveWay,
+            Some(("let", _)) => How::LetGo,
             Some(_) => How::TakeOver,
         };
         return Ok(Some(Asked::Repair { table: name, how }));
@@ -355,6 +360,10 @@ impl Session {
                     }
                     super::define::keep_clouds(session.engine(), &*change.lease, &name)?;
                     super::define::forget_cloud(session.engine(), change, &name)?;
+                    let keeps = dropped::forget_cloud(change, &name)?;
+                    session.notices.extend((keeps > 0).then(|| {
+                        format!("cloud {name} may keep {keeps} tables that were dropped: whoever has shares of the key can read them there")
+                    }));
                     Ok(change.lease.delete_record(record_space::SETTING, &record_name(&name))?)
                 })?;
                 Ok(Outcome::Done("DROP CLOUD"))
@@ -396,6 +405,7 @@ impl Session {
             ("rows_to_put", count(&|of| of.to_put)),
             ("rows_to_remove", count(&|of| of.to_remove)),
             ("rows_to_move", count(&|of| of.to_move)),
+            ("tables_to_drop", count(&|of| of.to_drop)),
         ])
     }
 }
@@ -435,7 +445,10 @@ mod tests {
         assert_eq!(read_one("REPAIR TABLE t TAKE OVER"), repair(How::TakeOver));
         assert_eq!(read_one("REPAIR TABLE t extended"), repair(How::Contents));
         assert_eq!(read_one("repair table t give way"), repair(How::GiveWay));
-        assert!(read_one("REPAIR TABLE t GIVE").is_err());
+        assert_eq!(read_one("repair table t let go"), repair(How::LetGo));
+        for sql in ["REPAIR TABLE t GIVE", "REPAIR TABLE t LET"] {
+            assert!(statement::parse(sql).is_err(), "{sql}");
+        }
         assert_eq!(read_one("EXPLAIN LEAKAGE SELECT 1"), Ok(Asked::Leakage { sql: "SELECT 1".into() }));
         for sql in ["CREATE CLOUD a OPTIONS (key 'x')", "CREATE CLOUD a OPTIONS (url 'x', url 'y')"] {
             assert!(read_one(sql).is_err(), "{sql}");

@@ -8,12 +8,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use counterfoil_disperse::{Asking, Failure, Goal, Layout, Report, Rows, Table as Away};
+use counterfoil_disperse::{Asking, Failure, Found, Goal, Layout, Report, Rows, Table as Away};
 use counterfoil_relation::Table;
 
+use super::readable::{Place, UNREAD_MOST, Unread};
 use super::repair::{ROWS, Repaired, There};
 use super::waiting::Waiting;
-use super::{notes, shared, unanswered};
+use super::{shared, unanswered};
 use crate::error::{Error, Result};
 use crate::session::Session;
 
@@ -29,7 +30,8 @@ impl Session {
             for cloud in (0..layout.declaration.clouds.len()).filter(has) {
                 let own = done.entry(layout.declaration.clouds[cloud].clone()).or_default();
                 if own.failure.is_none() {
-                    own.add(self.compare_at(table, (layout, is_current), &seen.away, cloud)?);
+                    let place = Place { layout, state: &layout.state, away: &seen.away };
+                    own.add(self.compare_at(table, (place, is_current), cloud)?);
                 }
             }
         }
@@ -39,17 +41,19 @@ impl Session {
     fn compare_at(
         &mut self,
         table: &Arc<Table>,
-        (layout, is_current): (&Layout, bool),
-        away: &Away,
+        (place, is_current): (Place<'_>, bool),
         cloud: usize,
     ) -> Result<Repaired> {
-        let mut repaired = Repaired::default();
+        let (mut repaired, mut unread, Place { layout, away, .. }) = (Repaired::default(), Unread::default(), place);
         for rows in away.neighbours(&layout.state, cloud, ROWS) {
-            match self.mend(table, layout, away, (cloud, &rows))? {
-                Ok(count) => repaired.put += count,
+            match self.mend(table, place, (cloud, &rows))? {
+                Ok(mended) => {
+                    repaired.put += mended.changed;
+                    unread.add(mended.unread);
+                }
                 // It can neither show these nor let go of them.
                 Err(Failure::Malformed(_)) if self.forgets(table, layout, away, cloud)? => {
-                    return self.repair_at(table, (layout, is_current), away, (cloud, There::default()));
+                    return self.repair_at(table, (place, is_current), (cloud, There::default()));
                 }
                 Err(failure) => {
                     repaired.failure = Some(failure.to_string());
@@ -62,6 +66,7 @@ impl Session {
             let text = format!("table {name}: cloud {cloud} showed {count} rows otherwise than it was given them");
             self.notices.push(text);
         }
+        repaired.failure = repaired.failure.or_else(|| unread.text(&table.name));
         Ok(repaired)
     }
 
@@ -69,38 +74,43 @@ impl Session {
     fn mend(
         &mut self,
         table: &Table,
-        layout: &Layout,
-        away: &Away,
+        place: Place<'_>,
         (cloud, rows): (usize, &Rows),
-    ) -> Result<Result<u64, Failure>> {
-        let interrupt = self.interrupt();
-        interrupt.check()?;
-        let (waiting, clouds) = (Waiting::statement(&interrupt), &layout.declaration.clouds);
-        let asking = Asking { state: &layout.state, watch: &waiting, goal: Goal::Ordinary };
-        let (ids, mut report) = (ids(layout), Report::default());
-        let mut read = |rows: &Rows| {
-            let found = away.read_rows(asking, &ids, rows, &mut report);
-            found.map_err(|error| unanswered(&table.name, clouds, &waiting, error))
-        };
-        let found = read(rows)?;
-        let coded = away.code(&layout.state, &found.rows, &found.columns);
-        let changed = match coded.and_then(|coded| away.changed_at(asking, cloud, &coded)) {
-            Ok(changed) => changed,
-            // What it cannot show is no better than what is changed.
-            Err(Failure::Malformed(_)) => rows.clone(),
-            Err(Failure::CalledOff) => return Err(waiting.called_off()),
-            Err(failure) => return Ok(Err(failure)),
-        };
-        let mut mended = Ok(changed.len());
-        if !changed.is_empty() {
-            let found = read(&changed)?;
-            let removed = away.remove(&layout.state, cloud, &changed);
-            let coded = removed.and_then(|()| away.code(&layout.state, &found.rows, &found.columns));
-            let put = coded.and_then(|coded| away.put(&layout.state, cloud, &coded));
-            mended = put.and(mended);
+    ) -> Result<Result<Mended, Failure>> {
+        let Place { state, away, .. } = place;
+        let readable = self.read_what_can_be(table, place, (rows, UNREAD_MOST))?;
+        let mut mended = Mended { changed: 0, unread: readable.unread };
+        for found in &readable.found {
+            let changed = match self.changed_at(place, cloud, found)? {
+                Ok(changed) => changed,
+                // What it cannot show is no better than what is changed.
+                Err(Failure::Malformed(_)) => found.rows.iter().copied().collect(),
+                Err(failure) => return Ok(Err(failure)),
+            };
+            if changed.is_empty() {
+                continue;
+            }
+            let found = found.chosen(&changed);
+            let removed = away.remove(state, cloud, &changed);
+            let coded = removed.and_then(|()| away.code(state, &found.rows, &found.columns));
+            if let Err(failure) = coded.and_then(|coded| away.put(state, cloud, &coded)) {
+                return Ok(Err(failure));
+            }
+            mended.changed += changed.len();
         }
-        self.notices.extend(notes(&table.name, clouds, &report));
-        Ok(mended)
+        Ok(Ok(mended))
+    }
+
+    /// Of rows that were read, those that a cloud shows otherwise than it was given them.
+    fn changed_at(&self, place: Place<'_>, cloud: usize, found: &Found) -> Result<Result<Rows, Failure>> {
+        let interrupt = self.interrupt();
+        let waiting = Waiting::statement(&interrupt);
+        let asking = Asking { state: place.state, watch: &waiting, goal: Goal::Ordinary };
+        let coded = place.away.code(place.state, &found.rows, &found.columns);
+        match coded.and_then(|coded| place.away.changed_at(asking, cloud, &coded)) {
+            Err(Failure::CalledOff) => Err(waiting.called_off()),
+            changed => Ok(changed),
+        }
     }
 
     /// As [`Session::forgets`], if a cloud cannot even say which rows it has.
@@ -127,13 +137,22 @@ impl Session {
         for rows in away.neighbours(&layout.state, cloud, ROWS) {
             interrupt.check()?;
             let found = others.read_rows(asking, &ids(layout), &rows, &mut Report::default());
-            let found = found.map_err(|error| unanswered(&table.name, clouds, &waiting, error))?;
-            if found.rows.len() as u64 != rows.len() {
-                return Ok(false);
+            match found.map_err(|error| unanswered(&table.name, clouds, &waiting, error)) {
+                Ok(found) if found.rows.len() as u64 == rows.len() => {}
+                Err(Error::Interrupted) => return Err(Error::Interrupted),
+                Ok(_) | Err(_) => return Ok(false),
             }
         }
         Ok(away.drop_at(cloud).is_ok())
     }
+}
+
+/// What came of comparing rows.
+struct Mended {
+    /// How many a cloud showed otherwise.
+    changed: u64,
+    /// What could not be compared.
+    unread: Unread,
 }
 
 /// All columns.

@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::{ColumnDef, ColumnOption, CreateTable};
 
 use super::distribution::distribution;
 use super::words::{Relaid, Used};
-use super::{Dropped, catalogue, clouds, columns, keep, kept, prefix, shared, words};
+use super::{clouds, columns, dropped, keep, kept, prefix, shared, words};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::incidents::incidents;
@@ -377,24 +377,11 @@ pub(super) fn declared(
     Ok((declaration, lines))
 }
 
-/// Forgets a table that goes, its key with it. Clouds are told to let go of their fragments, which are noise without the key, when that
-/// has been committed; one that cannot be told keeps them.
+/// Forgets a table that goes, its key with it. Clouds are told to let go of it when that has been committed (dropped.rs).
 pub(crate) fn forget(session: &mut Session, change: &mut Change, table: &Table) -> Result<()> {
     let kept = kept(&*change.lease, table)?;
-    let engine = session.engine().clone();
-    let is_apart = session.leased.apart.contains(&table.name);
-    // The current one first: what brings it back goes before what it leads to.
-    for layout in kept.layouts().iter().rev().filter(|_| !is_apart) {
-        match super::opened(shared(&engine), &*change.lease, table, layout) {
-            Ok(opened) => session.dropped.push(Dropped {
-                id: table.id,
-                name: table.name.clone(),
-                clouds: layout.declaration.clouds.clone(),
-                opened,
-                catalogue: catalogue::Leaving::at(shared(&engine), &*change.lease, table, layout),
-            }),
-            Err(error) => session.notices.push(format!("table {}: its clouds keep fragments: {error}", table.name)),
-        }
+    if !session.leased.apart.contains(&table.name) {
+        dropped::note(session, change, table, &kept)?;
     }
     for (name, _) in change.lease.records(record_space::SETTING, &prefix(table.id)) {
         change.lease.delete_record(record_space::SETTING, &name)?;
@@ -453,11 +440,16 @@ pub(super) struct Waits {
     pub to_remove: u64,
     /// Rows that are to move there.
     pub to_move: u64,
+    /// Tables that are gone, and layouts of them, that it is to let go of.
+    pub to_drop: u64,
 }
 
 /// For each cloud how many tables lie there, and what waits for it.
 pub(super) fn waiting(engine: &Engine, view: &dyn View) -> Result<HashMap<String, Waits>> {
     let mut waiting: HashMap<String, Waits> = HashMap::new();
+    for (cloud, to_drop) in dropped::waiting(view)? {
+        waiting.entry(cloud).or_default().to_drop = to_drop;
+    }
     for table in tables(engine, view)? {
         let kept = kept(view, &table)?;
         let here = engine.relations.count(view, &table).map_err(Error::Relation)?;
@@ -468,7 +460,7 @@ pub(super) fn waiting(engine: &Engine, view: &dyn View) -> Result<HashMap<String
             // What has not left yet waits for all of them.
             let left = (current.on_their_way() - &away).len();
             of.tables += 1;
-            of.to_put += (&untold.lacks - &away).len() + here.saturating_sub(left);
+            of.to_put += (&untold.lacks - &away).len() + untold.owed.len() + here.saturating_sub(left);
             of.to_move += away.len();
         }
         for layout in kept.layouts() {

@@ -5,8 +5,8 @@
 //!     -> commit: it is what is known here; rows go on behind theirs                      cut before: nothing; behind: it is learned
 //! otherwise -> an error: the two have gone apart, and a person says which of them counts (REPAIR TABLE)
 //! ```
-//! Rows of a later version that not all clouds have yet are taken for rows that lie there, as where a database is brought back: until
-//! REPAIR TABLE no question is narrowed.
+//! Rows of a later version that not all clouds have yet are taken for rows that lie there, as where a database is brought back, and are owed
+//! to the others (owed.rs).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use counterfoil_disperse::{Client, Damaged, Kept, Records, Told};
 use counterfoil_relation::{ColumnId, RowId, Table};
 
 use super::brought_back::as_there;
-use super::catalogue::{BROUGHT_BACK, DEFINITION, Definition, HEADER, IN_PART, moved_since, of_another_version};
+use super::catalogue::{BROUGHT_BACK, DEFINITION, Definition, UNCOMPARED, is_of_rows, moved_since, of_another_version};
 use super::claiming::{Claiming, Look};
 use super::clouds::Cloud;
 use super::{keep, kept};
@@ -53,7 +53,7 @@ pub(super) enum Learns {
 /// # Errors
 /// [`Damaged::OTHER_VERSION`]: nobody here knows where it leads.
 pub(super) fn shown(parts: &Records) -> Result<Option<Kept>, Damaged> {
-    let own = parts.iter().filter(|(name, _)| ![DEFINITION, HEADER].contains(&&name[..]));
+    let own = parts.iter().filter(|(name, _)| is_of_rows(name));
     match Kept::from_records(own.map(|(name, bytes)| (&name[..], &bytes[..]))) {
         Err(Damaged::OTHER_VERSION) => Err(Damaged::OTHER_VERSION),
         shown => Ok(shown.ok().flatten()),
@@ -172,8 +172,8 @@ impl Later {
     fn learned(&self, before: &Kept, incidents: u64) -> (Kept, u64) {
         // Who told it may have been put back, and not have compared it with its clouds.
         let is_compared = self.there.incidents != BROUGHT_BACK;
-        let (mut there, next_row, is_whole) = as_there(self.there.clone());
-        there.incidents = if is_whole && is_compared { incidents } else { IN_PART };
+        let (mut there, next_row) = as_there(self.there.clone());
+        there.incidents = if is_compared { incidents } else { UNCOMPARED };
         there.version = self.version.max(before.version);
         let anew = |name: &String| Some((name.clone(), self.shown.get(name)?.clone()));
         there.told = there.declaration().clouds.iter().filter_map(anew).collect();

@@ -15,13 +15,15 @@
 use std::sync::Arc;
 
 use counterfoil_disperse::{Asking, Epoch, Goal, Kept, Layout, Plain, Report, Rows, Secret};
+use counterfoil_log::View;
 use counterfoil_relation::Table;
 use parking_lot::MutexGuard;
 
+use super::clouds::Cloud;
 use super::push::{Told, each, put_at};
 use super::waiting::Waiting;
 use super::words::Relaid;
-use super::{catalogue, define, keep, kept, notes, opened, shared, unanswered};
+use super::{before, catalogue, clouds, define, keep, kept, notes, opened, shared, unanswered};
 use crate::error::{Error, Result};
 use crate::planner;
 use crate::session::{Outcome, Session};
@@ -183,14 +185,15 @@ impl Session {
             let away = opened(&self.engine().dispersed, &view, table, layout)?;
             let clouds = &layout.declaration.clouds;
             let is_left = |cloud: usize| !current.declaration.clouds.contains(&clouds[cloud]);
-            let catalogue = catalogue::Leaving::at(shared(self.engine()), &view, table, layout);
+            let dispersed = shared(self.engine()).clone();
+            let (own, named) = (catalogue::own(&dispersed, table), of_layout(&view, layout)?);
+            let catalogues = own.map_or_else(Vec::new, |_| before::all(&dispersed, &view));
             let dropped = each(clouds.len(), |cloud| {
                 if layout.dropped.contains(&(cloud as u16)) {
                     return Ok(());
                 }
-                match &catalogue {
-                    Some(catalogue) if is_left(cloud) => catalogue.drop_at(cloud)?,
-                    _ => {}
+                if let Some(named) = named[cloud].as_ref().filter(|_| is_left(cloud)) {
+                    catalogue::let_go_at(&dispersed, &catalogues, (named, &layout.declaration.table))?;
                 }
                 away.drop_at(cloud)
             });
@@ -207,6 +210,11 @@ impl Session {
         }
         Ok(is_changed)
     }
+}
+
+/// The clouds of a layout; none of one that is gone.
+fn of_layout(view: &dyn View, layout: &Layout) -> Result<Vec<Option<Cloud>>> {
+    layout.declaration.clouds.iter().map(|name| clouds::named(view, name)).collect()
 }
 
 /// Step 1.

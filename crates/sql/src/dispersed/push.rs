@@ -11,7 +11,8 @@
 //! 7  commit: clouds that have let go of them are noted
 //! ```
 //! A row is let go of here when more clouds than may fail show a catalogue that leads to it: to others it would be a stray.
-//! Between 3 and 4 some rows move to where they are to lie, if the table was altered, and behind 7 what they left is dropped (moving.rs).
+//! Between 3 and 4 clouds get what they are owed (owed.rs), and some rows move to where they are to lie, if the table was altered; behind 7
+//! what they left is dropped (moving.rs).
 //! Other clients read by the catalogue that they know: until there is a later one, what it leads to is there (lease.rs).
 //! Commits that clouds are told of are durable, whatever `synchronous_commit` says: what they let go of must be gone after a cut, and what
 //! they have must be noted.
@@ -27,7 +28,7 @@ use counterfoil_relation::{RowId, Table, TableId};
 
 use super::lease::both;
 use super::moving::Pace;
-use super::{catalogue, define, is_put_back, keep, kept, opened, shared};
+use super::{define, is_put_back, keep, kept, opened, shared};
 use crate::error::{Error, Result};
 use crate::session::Session;
 use crate::transaction::Change;
@@ -45,15 +46,6 @@ pub(super) const PAUSE: Duration = Duration::from_secs(10);
 /// What clouds answered when they were told: for each, what speaks against it.
 pub(super) type Told = Vec<Result<(), Failure>>;
 
-/// A table that is to go, with its clouds.
-pub(crate) struct Dropped {
-    pub id: TableId,
-    pub name: String,
-    pub clouds: Vec<String>,
-    pub opened: disperse::Table,
-    pub catalogue: Option<catalogue::Leaving>,
-}
-
 impl Session {
     /// Tells clouds what they have not been told yet of tables that were changed, and says what waits: behind each statement that is no
     /// part of a transaction, and behind COMMIT.
@@ -67,7 +59,9 @@ impl Session {
 
     fn tell_the_untold(&mut self) {
         let engine = self.engine().clone();
-        self.tell_dropped();
+        if let Err(error) = self.tell_dropped() {
+            self.notices.push(format!("clouds let go of dropped tables later: {error}"));
+        }
         // What others have not told is not told by one who may not write.
         if !self.rights.writes || shared(&engine).untold.lock().is_empty() {
             return;
@@ -89,31 +83,6 @@ impl Session {
             });
             if !is_told {
                 dispersed.note_told(id, false);
-            }
-        }
-    }
-
-    /// Has clouds let go of tables that are gone: not of such as are there again, after a rollback.
-    fn tell_dropped(&mut self) {
-        let all = std::mem::take(&mut self.dropped);
-        if all.is_empty() {
-            return;
-        }
-        let engine = self.engine().clone();
-        let dispersed = shared(&engine).clone();
-        // The catalogue is of all tables: another one's must not come in between.
-        let _one_at_a_time = dispersed.telling.lock();
-        for Dropped { id, name, clouds, opened, catalogue } in all {
-            let gone = engine.store.snapshot().and_then(|view| {
-                engine.relations.table_by_id(&view, id).map(|table| table.is_none()).map_err(Error::Relation)
-            });
-            if gone.is_ok_and(|gone| gone) {
-                let told = each(clouds.len(), |cloud| {
-                    // What brings it back goes first.
-                    catalogue.as_ref().map_or(Ok(()), |catalogue| catalogue.drop_at(cloud))?;
-                    opened.drop_at(cloud)
-                });
-                self.note_failures(&name, &clouds, &told, "keeps fragments, which are noise without their key");
             }
         }
     }
@@ -159,6 +128,7 @@ impl Session {
             self.planner.interrupt.check()?;
             from = self.put(table, first, &mut told, &mut arrived)?;
         }
+        self.put_what_is_owed(table, &mut told)?;
         let view = self.guard.engine.store.snapshot()?;
         let kept = kept(&view, table)?;
         // A database that was put back may not know where rows lie by now.
@@ -213,7 +183,8 @@ impl Session {
             layout.state.untold.iter().any(|untold| !(untold.lacks.is_empty() && untold.keeps.is_empty()))
         };
         let here = self.engine().relations.count(view, table).map_err(Error::Relation)?;
-        let rows = here > 0 || kept.layouts().len() > 1 || kept.layouts().iter().any(is_untold);
+        let is_owed = !kept.current().state.owed().is_empty();
+        let rows = here > 0 || kept.layouts().len() > 1 || is_owed || kept.layouts().iter().any(is_untold);
         Ok(rows || is_put_back(view, kept)? || !self.catalogue_is_told(view, table, kept)?)
     }
 

@@ -100,9 +100,10 @@ impl<'a> Reading<'a> {
             let (declaration, asking) =
                 (opened.coder().declaration(), Asking { state, watch: waiting, goal: self.goal });
             let missing = (0..declaration.clouds.len()).map(|cloud| match opened.rows_at(asking, cloud) {
-                Ok((there, _)) => Ok(&state.live - &there),
+                // That it lacks what it is owed says nothing.
+                Ok((there, _)) => Ok((&state.live - &there) - &state.untold[cloud].owed),
                 Err(Failure::CalledOff) => Err(waiting.called_off()),
-                Err(_) => Ok(state.live.clone()),
+                Err(_) => Ok(&state.live - &state.untold[cloud].owed),
             });
             let missing = missing.collect::<Result<Vec<Rows>>>()?;
             let all = missing.iter().fold(Rows::new(), |all, missing| all | missing);

@@ -2,18 +2,20 @@
 //!
 //! In a database that was put back there may be rows that were deleted since its copy was made. All clouds had each of them once; if more
 //! than may fail lack it now, one that has not failed was told to let go of it, and so it goes here, too. Rows that were on their way to
-//! another layout may lie there by now: they are looked for there first.
+//! another layout may lie there by now: they are looked for there first. What a cloud is owed (owed.rs) it never had: that it lacks it
+//! says nothing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use counterfoil_disperse::{Asking, Failure, Goal, Kept, Layout, Report, Rows, Table as Away};
+use counterfoil_disperse::{Asking, Failure, Goal, Kept, Layout, Rows, State, Table as Away, Untold};
 use counterfoil_relation::Table;
 
 use super::catalogue::Tidied;
 use super::learning::Learns;
+use super::readable::Place;
 use super::waiting::Waiting;
-use super::{is_put_back, keep, kept, notes, opened, shared, unanswered};
+use super::{is_put_back, keep, kept, opened, shared};
 use crate::error::{Error, Result};
 use crate::incidents::incidents;
 use crate::planner;
@@ -31,6 +33,8 @@ pub(crate) enum How {
     GiveWay,
     /// The same as [`How::Rows`], and what lies there.
     Contents,
+    /// The same as [`How::Rows`], but that what no cloud can give back goes before.
+    LetGo,
 }
 
 /// Rows that are put back at once.
@@ -46,9 +50,30 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// How many clouds that answered lack a row.
-    fn lacking(&self, row: u64) -> usize {
-        self.there.iter().flatten().filter(|(rows, _)| !rows.contains(row)).count()
+    /// Whether a row is lost: more clouds lack it than may fail, and were not told that they are owed it; or so many are owed it, and none
+    /// shows it.
+    fn is_lost(&self, layout: &Layout, row: u64) -> bool {
+        let (mut lacking, mut owed) = (0, 0);
+        for (there, untold) in self.there.iter().zip(&layout.state.untold) {
+            let is_owed = untold.owed.contains(row);
+            owed += usize::from(is_owed);
+            lacking += usize::from(!is_owed && there.as_ref().is_ok_and(|(rows, _)| !rows.contains(row)));
+        }
+        let may_fail = layout.declaration.may_fail;
+        lacking > may_fail || owed > may_fail && self.showing(row) == 0
+    }
+
+    /// What is known of a layout, where clouds that answer are owed all that they do not show.
+    fn state(&self, layout: &Layout) -> State {
+        layout.state.as_shown(self.there.iter().map(|there| there.as_ref().ok().map(|(rows, _)| rows)))
+    }
+
+    /// The same, if all of them answer; otherwise what speaks against it.
+    pub(super) fn all_answer(&self, layout: &Layout) -> Result<State, String> {
+        let silent = self.there.iter().zip(&layout.declaration.clouds).find_map(|(there, name)| {
+            there.as_ref().err().map(|failure| format!("cloud {name} does not say what it has: {failure}"))
+        });
+        silent.map_or_else(|| Ok(self.state(layout)), Err)
     }
 
     /// How many clouds show it.
@@ -70,9 +95,9 @@ impl Lost {
         let (may_fail, clouds) = (kept.declaration().may_fail, kept.declaration().clouds.len());
         let now = seen.last().ok_or_else(|| Error::Bug("a table without a layout".into()))?;
         let lost = kept.layouts().iter().zip(seen).map(|(layout, seen)| {
-            let is_lacking = |row: &u64| seen.lacking(*row) > layout.declaration.may_fail;
+            let is_lost = |row: &u64| seen.is_lost(layout, *row);
             let is_there = |row: &u64| now.showing(*row) + may_fail >= clouds;
-            let (moved, gone) = layout.state.live.iter().filter(is_lacking).partition::<Vec<u64>, _>(is_there);
+            let (moved, gone) = layout.state.live.iter().filter(is_lost).partition::<Vec<u64>, _>(is_there);
             Self { layout: layout.number, moved: moved.into_iter().collect(), gone: gone.into_iter().collect() }
         });
         Ok(lost.collect())
@@ -111,7 +136,7 @@ impl Session {
         match how {
             How::TakeOver => {}
             How::GiveWay => drop(self.lease_as(&table, Learns::Everything)?),
-            How::Rows | How::Contents => drop(self.lease(&table)?),
+            How::Rows | How::Contents | How::LetGo => drop(self.lease(&table)?),
         }
         // A cloud that does not show its catalogue may know of a later day than this database: it is asked again then.
         let mut tidied = self.tidy_catalogue(&table, takes_over)?;
@@ -122,6 +147,9 @@ impl Session {
             self.check_there(&table)?;
         }
         self.move_all(&table)?;
+        if how == How::LetGo {
+            self.let_go_of_the_unreadable(&table)?;
+        }
         let (mut done, is_put_back) = self.repair_layouts(&table, (&tidied, all_show_it, how))?;
         if is_put_back {
             // What could not move before.
@@ -145,7 +173,8 @@ impl Session {
     fn tell_the_rest(&mut self, table: &Arc<Table>, done: &mut BTreeMap<String, Repaired>) -> Result<()> {
         let waits = |session: &mut Self| -> Result<Vec<(String, u64)>> {
             let kept = kept(&session.view()?, table)?;
-            let untold = kept.current().state.untold.iter().map(|untold| untold.lacks.len() + untold.keeps.len());
+            let of = |untold: &Untold| untold.lacks.len() + untold.keeps.len() + untold.owed.len();
+            let untold = kept.current().state.untold.iter().map(of);
             let waits = kept.declaration().clouds.iter().cloned().zip(untold);
             Ok(waits.filter(|(_, rows)| *rows > 0).collect())
         };
@@ -198,7 +227,8 @@ impl Session {
         let may_remove = |cloud: usize| takes_over || tidied.knows_strays(cloud, may_fail);
         let mut done: BTreeMap<String, Repaired> = BTreeMap::new();
         for (layout, seen) in kept.layouts().iter().zip(seen) {
-            let is_current = layout.number == kept.current().number;
+            let (is_current, state) = (layout.number == kept.current().number, seen.state(layout));
+            let place = Place { layout, state: &state, away: &seen.away };
             let has = |(cloud, _): &(usize, _)| !layout.dropped.contains(&(*cloud as u16));
             for (cloud, there) in seen.there.into_iter().enumerate().filter(has) {
                 let there = match there {
@@ -212,7 +242,7 @@ impl Session {
                 let repaired = match there {
                     Ok(there) => {
                         let removes = is_current && may_remove(cloud);
-                        self.repair_at(table, (layout, removes), &seen.away, (cloud, there))?
+                        self.repair_at(table, (place, removes), (cloud, there))?
                     }
                     Err(failure) => Repaired { failure: Some(failure), ..Repaired::default() },
                 };
@@ -302,39 +332,28 @@ impl Session {
         Ok(kept)
     }
 
+    /// Gives a cloud what it lacks, and takes from it what it is not to have, if that is known.
     pub(super) fn repair_at(
         &mut self,
         table: &Arc<Table>,
-        (layout, removes): (&Layout, bool),
-        away: &Away,
+        (place, removes): (Place<'_>, bool),
         (cloud, (there, others)): (usize, There),
     ) -> Result<Repaired> {
-        let interrupt = self.interrupt();
-        let waiting = Waiting::statement(&interrupt);
-        let asking = Asking { state: &layout.state, watch: &waiting, goal: Goal::Ordinary };
-        let mut repaired = Repaired::default();
-        let mut lost = &layout.state.live - &there;
-        let ids: Vec<u16> = layout.declaration.columns.iter().map(|column| column.id).collect();
-        while !lost.is_empty() {
-            interrupt.check()?;
-            let some: Rows = lost.iter().take(ROWS).collect();
-            let mut report = Report::default();
-            let found = away.read_rows(asking, &ids, &some, &mut report);
-            self.notices.extend(notes(&table.name, &layout.declaration.clouds, &report));
-            let found = found.map_err(|error| unanswered(&table.name, &layout.declaration.clouds, &waiting, error))?;
-            let coded = away.code(&layout.state, &found.rows, &found.columns);
-            if let Err(failure) = coded.and_then(|coded| away.put(&layout.state, cloud, &coded)) {
-                return Ok(Repaired { failure: Some(failure.to_string()), ..repaired });
-            }
-            repaired.put += some.len();
-            lost -= &some;
+        let (layout, mut repaired) = (place.layout, Repaired::default());
+        let given = self.give(table, place, (cloud, &(&layout.state.live - &there)))?;
+        repaired.put = given.put.len();
+        self.note_arrived(table, layout, (cloud, &(&given.put | &there)))?;
+        if let Some(failure) = given.failure {
+            return Ok(Repaired { failure: Some(failure.to_string()), ..repaired });
         }
+        repaired.failure = given.unread.text(&table.name);
         // What has moved away is dropped as a whole; and what nobody here knows may be of others, where clouds do not show what they know.
         if !removes {
             return Ok(repaired);
         }
         // What has left and is not live yet is told in its own time, and this cloud may have it when others lack it still.
         let over = (there - &layout.state.live) - layout.on_their_way();
+        let away = place.away;
         let removed = away.remove(&layout.state, cloud, &over).and_then(|()| away.remove_places(cloud, &others));
         match removed {
             Ok(()) => repaired.removed = over.len() + others.len() as u64,

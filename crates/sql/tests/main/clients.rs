@@ -13,6 +13,7 @@ use counterfoil_sql::{CloudSecret, Clouds, EngineOptions, Session, lost_tables};
 use crate::catalogue::{Owning, SECRET};
 use crate::database::{Database, ask, is_full};
 use crate::dispersed::World;
+use crate::fickle::{Fault, fickle};
 
 /// A table at three clouds, and whoever made it.
 fn world(columns: &str) -> World {
@@ -280,6 +281,83 @@ fn rows_that_one_cloud_lacks_are_learned_and_arrive_there_later() {
     }
     world.set_there("a", false);
     assert_eq!(world.database.ask("SELECT id, n FROM t ORDER BY id"), "2|20\n3|300\n4|4000");
+}
+
+#[test]
+fn what_a_cloud_is_owed_is_put_there_by_whoever_tells_clouds_next() {
+    let mut world = world("id INT PRIMARY KEY, n INT FOR (sum), word TEXT FOR (equality)");
+    world.database.ask("INSERT INTO t VALUES (1, 1, 'one')");
+    let mut other = client(&world.path("a"));
+    world.set_there("c", false);
+    assert_eq!(world.database.ask("INSERT INTO t VALUES (2, 20, 'two')"), "INSERT 1");
+    // Learned with the next version, the row lies with two clouds, and questions go there.
+    assert_eq!(other.ask("INSERT INTO t VALUES (3, 300, 'three')"), "INSERT 1");
+    world.set_there("c", true);
+    other.session.take_notices();
+    assert_eq!(other.ask("SELECT id FROM t WHERE word = 'two'"), "2");
+    assert_eq!(other.ask("SELECT sum(n), count(*) FROM t WHERE n > 0"), "321|3");
+    assert_eq!(other.ask("SELECT id, n FROM t ORDER BY id"), "1|1\n2|20\n3|300");
+    assert_eq!(other.session.take_notices(), Vec::<String>::new(), "no cloud is at fault");
+    let waits = |client: &mut Database| {
+        let shown = client.ask("SHOW CLOUDS");
+        shown.lines().find_map(|line| Some(line.strip_prefix("c|")?.split('|').nth(2)?.to_owned())).expect("cloud c")
+    };
+    assert_eq!(waits(&mut other), "2");
+    assert_eq!(other.ask("INSERT INTO t VALUES (4, 4000, 'four')"), "INSERT 1");
+    assert_eq!(waits(&mut other), "0");
+    for away in ["a", "b", "c"] {
+        world.set_there(away, false);
+        for client in [&mut world.database, &mut other] {
+            assert_eq!(client.ask("SELECT id FROM t WHERE word = 'two'"), "2", "{away}");
+            assert_eq!(client.ask("SELECT sum(n), count(*) FROM t"), "4321|4", "{away}");
+            assert_eq!(client.ask("SELECT word FROM t WHERE id = 2"), "two", "{away}");
+        }
+        world.set_there(away, true);
+    }
+}
+
+#[test]
+fn a_cloud_that_has_lost_what_another_is_owed_has_lost_no_row() {
+    let (mut database, clouds) = fickle();
+    database.engine.belong_to(Arc::new(Owning));
+    database.session.note_split(&SECRET).expect("noted");
+    let with = "WITH (engine = 'dispersed', clouds = 'f0, f1, f2', may_fail = 1, may_collude = 1)";
+    database.ask(&format!("CREATE TABLE t (id INT PRIMARY KEY, n INT FOR (sum)) {with}"));
+    database.ask("INSERT INTO t VALUES (1, 1)");
+    clouds.0[2].fail(Fault::Unreachable, 0);
+    assert_eq!(database.ask("INSERT INTO t VALUES (2, 20)"), "INSERT 1");
+    // Brought back from a cloud, a database compares what it knows with what clouds have.
+    let mut again = Database::new();
+    again.engine.reach_clouds_with(clouds.clone());
+    let lost = lost_tables(&again.engine, &SECRET, ("fickle:1", None), &mut |_| ()).expect("tables");
+    again.session.bring_back(lost, &SECRET).expect("brought back");
+    again.engine.belong_to(Arc::new(Owning));
+    // One is owed a row and cannot take it, and another one has lost everything.
+    clouds.0[2].heal();
+    clouds.0[2].fail(Fault::Full, 0);
+    let tables = clouds.0[0].tables.lock().clone();
+    tables.iter().for_each(|table| clouds.0[0].drop_table(table).expect("an honest cloud"));
+    let told = again.ask("REPAIR TABLE t");
+    assert!(told.starts_with("f0|2|0|complete\nf1|0|0|complete\nf2|0|0|"), "{told}");
+    assert_eq!(again.ask("SELECT id, n FROM t ORDER BY id"), "1|1\n2|20");
+    clouds.0[2].heal();
+    assert_eq!(again.ask("REPAIR TABLE t"), "f0|0|0|complete\nf1|0|0|complete\nf2|0|0|complete");
+    clouds.0[1].fail(Fault::Unreachable, 0);
+    assert_eq!(again.ask("SELECT id, n FROM t ORDER BY id"), "1|1\n2|20");
+}
+
+#[test]
+fn who_has_not_heard_that_a_table_was_dropped_makes_it_anew_at_no_cloud() {
+    let mut world = world("id INT, n INT FOR (sum)");
+    world.database.ask("INSERT INTO t VALUES (1, 1)");
+    let mut other = client(&world.path("c"));
+    world.set_there("c", false);
+    assert_eq!(world.database.ask("DROP TABLE t"), "DROP TABLE");
+    world.set_there("c", true);
+    // One of the two that show nothing has not failed.
+    let refused = other.ask("INSERT INTO t VALUES (2, 20)");
+    assert!(refused.contains("show nothing of what they were told of it"), "{refused}");
+    assert_eq!(other.ask("SELECT sum(n) FROM t"), "1");
 }
 
 #[test]

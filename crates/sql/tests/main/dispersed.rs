@@ -667,6 +667,37 @@ fn a_table_that_was_dropped_and_is_there_again_has_its_rows() {
 }
 
 #[test]
+fn a_cloud_that_was_away_lets_go_of_a_dropped_table_when_it_is_back() {
+    let mut world = both();
+    same(&mut world, &format!("INSERT INTO TABLE VALUES {ROWS}"));
+    world.set_there("b", false);
+    world.database.session.take_notices();
+    assert_eq!(world.database.ask("DROP TABLE people"), "DROP TABLE");
+    let notices = world.database.session.take_notices().join("\n");
+    assert!(notices.contains("cloud b keeps what it has, and lets go of it later"), "{notices}");
+    let shown = |world: &mut World| {
+        let shown = world.database.ask("SHOW CLOUDS");
+        shown.lines().map(|line| line.rsplit('|').next().expect("a column").to_owned()).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(shown(&mut world), "0 1 0");
+    world.set_there("b", true);
+    assert!(!files(&world.path("b")).is_empty());
+    let with = "WITH (engine = 'dispersed', clouds = 'a, b, c')";
+    assert_eq!(world.database.ask(&format!("CREATE TABLE other (id INT) {with}")), "CREATE TABLE");
+    assert_eq!(shown(&mut world), "0 0 0");
+    assert!(files(&world.path("b")).is_empty());
+    // Who says that it will never come back waits for nothing.
+    world.database.ask("INSERT INTO other VALUES (1)");
+    world.set_there("c", false);
+    world.database.ask("DROP TABLE other");
+    assert_eq!(shown(&mut world), "0 0 1");
+    assert_eq!(world.database.ask("DROP CLOUD c"), "DROP CLOUD");
+    let notices = world.database.session.take_notices().join("\n");
+    assert!(notices.contains("may keep 1 tables that were dropped"), "{notices}");
+    assert_eq!(shown(&mut world), "0 0");
+}
+
+#[test]
 fn rows_that_were_deleted_while_they_are_read_are_no_fault_of_clouds() {
     let mut world = both();
     same(&mut world, &format!("INSERT INTO TABLE VALUES {ROWS}"));

@@ -1,15 +1,17 @@
 //! REPAIR TABLE: clouds that have lost what they were given, or show something else, have it again.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use counterfoil_disperse::{Catalogue, Secret};
+use counterfoil_disperse::fragments::{Name, Question};
+use counterfoil_disperse::{Catalogue, Provider as _, Secret};
 use counterfoil_sql::lost_tables;
 
 use crate::catalogue::{Owning, SECRET};
 use crate::database::Database;
 use crate::dispersed::{ROWS, World, ask_all, both, files, same};
-use crate::fickle::{Fault, fickle};
+use crate::fickle::{Fault, Fickle, fickle};
 
 #[test]
 fn a_cloud_that_lost_everything_gets_it_back() {
@@ -87,6 +89,58 @@ fn a_file_that_is_not_as_it_was_written_is_mended() {
             world.set_there(gone, true);
         }
     }
+}
+
+/// What a cloud has, as places of its tables.
+fn places(cloud: &Fickle) -> BTreeSet<(Name, u64)> {
+    let mut all = BTreeSet::new();
+    for table in cloud.tables.lock().iter() {
+        let shown = cloud.ask(table, &Question::default(), &mut |answer| {
+            all.extend(answer.rows.places.iter().map(|place| (table.clone(), *place)));
+            Ok(())
+        });
+        shown.expect("an honest cloud");
+    }
+    all
+}
+
+#[test]
+fn a_row_that_nobody_can_give_back_is_no_obstacle_for_the_others() {
+    let (mut database, clouds) = fickle();
+    let with = "WITH (engine = 'dispersed', clouds = 'f0, f1, f2', may_fail = 1, may_collude = 1)";
+    database.ask(&format!("CREATE TABLE t (id INT PRIMARY KEY, n INT FOR (sum), word TEXT FOR (equality)) {with}"));
+    database.ask("INSERT INTO t SELECT i, i, 'w' || i FROM generate_series(1, 40) AS s(i)");
+    let before: Vec<_> = clouds.0[..3].iter().map(|cloud| places(cloud)).collect();
+    database.ask("INSERT INTO t VALUES (41, 41, 'lost')");
+    for (number, cloud) in clouds.0[..3].iter().enumerate() {
+        let now = places(cloud);
+        for (table, place) in now.difference(&before[number]) {
+            cloud.remove(table, &[*place]).expect("an honest cloud");
+        }
+        // And each lacks rows that the others have.
+        for (table, place) in before[number].iter().skip(number).step_by(7).take(3) {
+            cloud.remove(table, &[*place]).expect("an honest cloud");
+        }
+    }
+    assert!(database.ask("SELECT id, word FROM t").starts_with("error"), "no cloud has all of them");
+    let told = database.ask("REPAIR TABLE t");
+    assert_eq!(told.lines().filter(|line| line.contains("|3|0|1 rows cannot be read")).count(), 3, "{told}");
+    assert!(told.contains("REPAIR TABLE t LET GO"), "{told}");
+    let told = database.ask("REPAIR TABLE t EXTENDED");
+    assert_eq!(told.lines().filter(|line| line.contains("|0|0|1 rows cannot be read")).count(), 3, "{told}");
+    // What does not answer may have it.
+    clouds.0[1].fail(Fault::Unreachable, 0);
+    let refused = database.ask("REPAIR TABLE t LET GO");
+    assert!(refused.contains("not known to be lost") && refused.contains("cloud f1"), "{refused}");
+    clouds.0[1].heal();
+    database.session.take_notices();
+    let told = database.ask("REPAIR TABLE t LET GO");
+    assert_eq!(told, "f0|0|0|complete\nf1|0|0|complete\nf2|0|0|complete");
+    let notices = database.session.take_notices().join("\n");
+    assert!(notices.contains("rows that no cloud could give back are gone: 1"), "{notices}");
+    assert_eq!(database.ask("SELECT sum(n), count(*) FROM t"), "820|40");
+    assert_eq!(database.ask("SELECT id FROM t WHERE word = 'w1'"), "1");
+    assert_eq!(database.ask("REPAIR TABLE t EXTENDED"), told);
 }
 
 /// Flips a bit in the middle of the largest file of a cloud's catalogue.
