@@ -30,9 +30,9 @@ impl Session {
         }
         let away = opened(&self.engine().dispersed, &view, table, layout)?;
         drop(view);
-        for cloud in 0..told.len() {
+        for (cloud, told) in told.iter_mut().enumerate() {
             let owed = &layout.state.untold[cloud].owed;
-            if owed.is_empty() || told[cloud].is_err() {
+            if owed.is_empty() || told.is_err() {
                 continue;
             }
             let name = &layout.declaration.clouds[cloud];
@@ -41,7 +41,7 @@ impl Session {
             self.note_arrived(table, layout, (cloud, &given.put))?;
             let unread = given.unread.text(&table.name);
             self.notices.extend(unread.map(|what| format!("table {}: cloud {name} is owed rows: {what}", table.name)));
-            told[cloud] = given.failure.map_or(Ok(()), Err);
+            *told = given.failure.map_or(Ok(()), Err);
         }
         Ok(())
     }
