@@ -76,6 +76,7 @@ mod salvage;
 mod scan;
 mod settle;
 mod shape;
+mod sorted;
 mod state;
 mod statement;
 mod table;

@@ -20,6 +20,7 @@ use crate::files::Segment;
 use crate::fresh::Fresh;
 use crate::presence::Presence;
 use crate::shape::Shape;
+use crate::sorted::Sorted;
 use crate::{Error, IndexId, TableId, few_or_many};
 use counterfoil_log::Lock;
 use counterfoil_log::Map;
@@ -30,9 +31,8 @@ pub(crate) const UPDATE_HEAD_BYTES: usize = 12;
 pub(crate) const DELETE_BYTES: usize = 8;
 /// Bytes of a log read at a time.
 const PIECE_BYTES: usize = few_or_many(512, 1 << 18);
-/// About what a delete and an update take of memory, with what a map has to spare.
-const DELETE_MEMORY: usize = 32;
-const UPDATE_MEMORY: usize = 40;
+/// Numbers of rows, and offsets in the logs of a segment, are below this: a join has 48 bits for the number after a row's.
+const NUMBERS_END: u64 = (1 << 48) - 1;
 
 /// Where a row's newer image lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,14 +42,37 @@ pub(crate) struct UpdateAt {
     pub(crate) layout: u32,
 }
 
+/// A deleted row and the offset of its entry, as 48 bits each: the highest first, so that they are in order by their words.
+type DeleteMark = [u32; 3];
+
+/// The same of a newer image, and its layout.
+type UpdateMark = [u32; 4];
+
+fn delete_mark(row: u64, offset: u64) -> DeleteMark {
+    debug_assert!(row <= NUMBERS_END && offset <= NUMBERS_END, "48 bits");
+    [(row >> 16) as u32, (row << 16) as u32 | (offset >> 32) as u32, offset as u32]
+}
+
+fn deleted_at([high, middle, low]: DeleteMark) -> (u64, u64) {
+    (u64::from(high) << 16 | u64::from(middle >> 16), u64::from(middle & 0xffff) << 32 | u64::from(low))
+}
+
+fn update_mark(row: u64, offset: u64, layout: u32) -> UpdateMark {
+    let [high, middle, low] = delete_mark(row, offset);
+    [high, middle, low, layout]
+}
+
+fn updated_at([high, middle, low, layout]: UpdateMark) -> UpdateAt {
+    let (row, offset) = deleted_at([high, middle, low]);
+    UpdateAt { row, offset, layout }
+}
+
 /// Deletes and updates of one segment.
 #[derive(Debug, Default)]
 pub(crate) struct SegmentState {
-    /// The offset of each row's entry.
-    deletes: Map<u64, u64>,
+    deletes: Sorted<DeleteMark>,
     deletes_bytes: u64,
-    /// The layout of each newer image, by row and offset.
-    updates: Map<(u64, u64), u32>,
+    updates: Sorted<UpdateMark>,
     updates_bytes: u64,
     presence: Option<Arc<Presence>>,
     /// Rows that had been updated when the segment was renewed.
@@ -200,11 +223,11 @@ impl SegmentState {
 
     fn cut(&mut self, lengths: Lengths) {
         if self.deletes_bytes > lengths.deletes {
-            self.deletes.retain(|_, offset| *offset < lengths.deletes);
+            self.deletes.retain(|mark| deleted_at(*mark).1 < lengths.deletes);
             self.deletes_bytes = lengths.deletes;
         }
         if self.updates_bytes > lengths.updates {
-            self.updates.retain(|(_, offset), _| *offset < lengths.updates);
+            self.updates.retain(|mark| updated_at(*mark).offset < lengths.updates);
             self.updates_bytes = lengths.updates;
         }
     }
@@ -220,7 +243,7 @@ impl SegmentState {
             view.read(segment.deletes(), self.deletes_bytes, &mut piece).map_err(Error::log(""))?;
             for row in piece.as_chunks::<DELETE_BYTES>().0 {
                 let row = u64::from_le_bytes(*row);
-                if row < segment.first {
+                if !(segment.first..NUMBERS_END).contains(&row) {
                     return Err(wrong());
                 }
                 self.add_delete(row);
@@ -253,7 +276,9 @@ impl SegmentState {
         while let Some((head, rest)) = bytes[used..].split_first_chunk::<UPDATE_HEAD_BYTES>() {
             let (row, layout) = split_update_head(head);
             let width = shape.layouts.get(layout as usize).map(|layout| layout.width());
-            let width = width.filter(|_| row >= segment.first).ok_or_else(|| Error::corrupt("", "update log"))?;
+            let width = width
+                .filter(|_| (segment.first..NUMBERS_END).contains(&row))
+                .ok_or_else(|| Error::corrupt("", "update log"))?;
             if rest.len() < width {
                 break;
             }
@@ -265,20 +290,21 @@ impl SegmentState {
 
     /// Notes a delete that was appended to the log.
     pub(crate) fn add_delete(&mut self, row: u64) {
-        let offset = self.deletes_bytes;
-        self.deletes.entry(row).or_insert(offset);
+        if self.deletes.range(delete_mark(row, 0), delete_mark(row, NUMBERS_END)).next().is_none() {
+            self.deletes.insert(delete_mark(row, self.deletes_bytes));
+        }
         self.deletes_bytes += DELETE_BYTES as u64;
     }
 
     /// Notes an update that was appended to the log.
     pub(crate) fn add_update(&mut self, row: u64, layout: u32, width: usize) {
-        self.updates.insert((row, self.updates_bytes), layout);
+        self.updates.insert(update_mark(row, self.updates_bytes, layout));
         self.updates_bytes += (UPDATE_HEAD_BYTES + width) as u64;
     }
 
     /// About what its deletes and updates take of memory.
     pub(crate) fn bytes(&self) -> usize {
-        self.deletes.len() * DELETE_MEMORY + self.updates.len() * UPDATE_MEMORY
+        self.deletes.bytes() + self.updates.bytes()
     }
 
     pub(crate) fn presence(&self) -> Option<Arc<Presence>> {
@@ -292,13 +318,13 @@ impl SegmentState {
 
     /// Whether a row is deleted, for a view of these lengths.
     pub(crate) fn is_deleted(&self, row: u64, lengths: Lengths) -> bool {
-        self.deletes.get(&row).is_some_and(|offset| *offset < lengths.deletes)
+        self.deletes.range(delete_mark(row, 0), delete_mark(row, lengths.deletes)).next().is_some()
     }
 
     /// Deleted rows among `first..end`, in order.
     pub(crate) fn deleted(&self, first: u64, end: u64, lengths: Lengths) -> impl Iterator<Item = u64> + '_ {
-        let range = self.deletes.range(first..end);
-        range.filter(move |(_, offset)| **offset < lengths.deletes).map(|(row, _)| *row)
+        let range = self.deletes.range(delete_mark(first, 0), delete_mark(end.min(NUMBERS_END), 0));
+        range.map(deleted_at).filter(move |(_, offset)| *offset < lengths.deletes).map(|(row, _)| row)
     }
 
     /// The newest image of a row, if it was ever updated.
@@ -306,17 +332,15 @@ impl SegmentState {
         if lengths.updates == 0 {
             return None;
         }
-        let found = self.updates.range((row, 0)..(row, lengths.updates)).next_back();
-        found.map(|((row, offset), layout)| UpdateAt { row: *row, offset: *offset, layout: *layout })
+        self.updates.range(update_mark(row, 0, 0), update_mark(row, lengths.updates, 0)).greatest().map(updated_at)
     }
 
     /// The newest images of the rows among `first..end` that were ever updated, in the order of rows.
     pub(crate) fn updated(&self, first: u64, end: u64, lengths: Lengths) -> Vec<UpdateAt> {
         let mut newest: Vec<UpdateAt> = Vec::new();
-        let range = self.updates.range((first, 0)..(end, 0)).filter(|((_, offset), _)| *offset < lengths.updates);
-        for ((row, offset), layout) in range {
-            let update = UpdateAt { row: *row, offset: *offset, layout: *layout };
-            match newest.last_mut().filter(|last| last.row == *row) {
+        let range = self.updates.range(update_mark(first, 0, 0), update_mark(end.min(NUMBERS_END), 0, 0));
+        for update in range.map(updated_at).filter(|update| update.offset < lengths.updates) {
+            match newest.last_mut().filter(|last| last.row == update.row) {
                 Some(last) => *last = update,
                 None => newest.push(update),
             }
@@ -326,16 +350,15 @@ impl SegmentState {
 
     /// All images in a piece of the update log, in the order of the log.
     pub(crate) fn updates_between(&self, from: u64, until: u64) -> Vec<UpdateAt> {
-        let within = self.updates.iter().filter(|((_, offset), _)| (from..until).contains(offset));
-        let mut updates: Vec<_> =
-            within.map(|((row, offset), layout)| UpdateAt { row: *row, offset: *offset, layout: *layout }).collect();
+        let all = self.updates.iter().map(|mark| updated_at(*mark));
+        let mut updates: Vec<_> = all.filter(|update| (from..until).contains(&update.offset)).collect();
         updates.order_stably_by_key(|update| update.offset);
         updates
     }
 
     /// Newer images that a view of these lengths sees.
     pub(crate) fn update_count(&self, lengths: Lengths) -> u64 {
-        self.updates.keys().filter(|(_, offset)| *offset < lengths.updates).count() as u64
+        self.updates.iter().filter(|mark| updated_at(**mark).offset < lengths.updates).count() as u64
     }
 }
 

@@ -30,6 +30,7 @@ use crate::naming;
 use crate::parameters;
 use crate::planner;
 use crate::provider::ROW_ID;
+use crate::ram::Ram;
 use crate::rows;
 use crate::series;
 use crate::session::{Outcome, Session};
@@ -42,8 +43,11 @@ pub(crate) const TARGET: &str = "__counterfoil_target";
 /// The name under which changed rows are planned for RETURNING.
 const CHANGED: &str = "__counterfoil_changed";
 
-/// Rows of an update that are changed at a time, where that makes no difference.
+/// Rows that are changed at a time, where that makes no difference: about so many, and less where memory is little.
 const PART_ROWS: usize = 1 << 16;
+const PART_ROWS_LEAST: usize = 1 << 10;
+/// Memory that there is for each of them.
+const PART_ROW_BYTES: usize = 1 << 9;
 
 /// What a statement has changed so far.
 pub(crate) struct Changed {
@@ -254,7 +258,7 @@ impl Session {
                 false => None,
             };
             let query = session.question_of_update(with, update, &table, &alias)?;
-            let part_rows = if stands_alone(&table, &update.assignments)? { PART_ROWS } else { usize::MAX };
+            let part_rows = session.part_rows(stands_alone(&table, &update.assignments)?);
             let mut changed = Changed::new(table.clone(), update.returning.is_some(), parameters);
             changed.alias = Some(alias);
             returning_items(update.returning.as_deref(), &mut changed);
@@ -325,20 +329,30 @@ impl Session {
             let table = planner::rows_of(session.engine(), &*change.lease, &name)?;
             let query = question_of_delete(with, delete, &alias);
             let mut stream = session.stream_query(change, query, &table, parameters)?;
+            let part_rows = session.part_rows(!table.is_referenced() && table.engine.is_none());
+            let mut changed = Changed::new(table.clone(), delete.returning.is_some(), parameters);
+            changed.alias = Some(alias);
+            returning_items(delete.returning.as_deref(), &mut changed);
             let (mut seen, mut rows) = (HashSet::new(), Vec::new());
             while let Some(batch) = session.planner.next(&mut stream)? {
                 // A row of one table alone comes once.
                 let is_new = |number: &i128| delete.using.is_none() || seen.insert(*number);
                 rows.extend(numbers(&batch).into_iter().filter(is_new));
+                if rows.len() >= part_rows {
+                    apply_delete(session, change, &table, &std::mem::take(&mut rows), &mut changed)?;
+                }
             }
             drop(stream);
-            let mut changed = Changed::new(table.clone(), delete.returning.is_some(), parameters);
-            changed.alias = Some(alias);
-            returning_items(delete.returning.as_deref(), &mut changed);
             apply_delete(session, change, &table, &rows, &mut changed)?;
             changed.finish(session, change)
         })?;
         self.changed("DELETE", changed)
+    }
+
+    /// How many rows are changed at a time; `alone`: what becomes of one says nothing about another.
+    fn part_rows(&self, alone: bool) -> usize {
+        let of_ram = |ram: Ram| (ram.queries() / PART_ROW_BYTES).clamp(PART_ROWS_LEAST, PART_ROWS);
+        if alone { self.planner.options().ram.map_or(PART_ROWS, of_ram) } else { usize::MAX }
     }
 
     /// For each column of the table its new value: what SET says, else what it is.
