@@ -10,52 +10,60 @@ const SHORT_LEAST: usize = 64;
 /// Items in order, each once.
 #[derive(Debug)]
 pub(crate) struct Sorted<T> {
-    long: Vec<T>,
-    short: Vec<T>,
+    /// The long part, and behind it the short one.
+    items: Vec<T>,
+    long: usize,
 }
 
 impl<T> Default for Sorted<T> {
     fn default() -> Self {
-        Self { long: Vec::new(), short: Vec::new() }
+        Self { items: Vec::new(), long: 0 }
     }
 }
 
 impl<T: Copy + Ord> Sorted<T> {
+    fn parts(&self) -> (&[T], &[T]) {
+        self.items.split_at(self.long)
+    }
+
     /// Adds an item that is not there.
     pub(crate) fn insert(&mut self, item: T) {
-        if self.short.is_empty() && self.long.last().is_none_or(|last| *last < item) {
-            make_room(&mut self.long, 1);
-            self.long.push(item);
+        if self.items.capacity() == self.items.len() {
+            // Doubling would leave as much unused as is used.
+            self.items.reserve_exact(self.items.len() / 8 + 4);
+        }
+        let (long, short) = self.parts();
+        if short.is_empty() && long.last().is_none_or(|last| *last < item) {
+            self.items.push(item);
+            self.long += 1;
             return;
         }
-        let place = self.short.partition_point(|other| *other < item);
-        make_room(&mut self.short, 1);
-        self.short.insert(place, item);
-        if self.short.len() >= (4 * self.long.len().isqrt()).max(SHORT_LEAST) {
+        let place = self.long + short.partition_point(|other| *other < item);
+        self.items.insert(place, item);
+        if self.items.len() - self.long >= (4 * self.long.isqrt()).max(SHORT_LEAST) {
             self.merge();
         }
     }
 
     /// Makes one part of both, from the end on: what is moved lands where nothing is any more.
     fn merge(&mut self) {
-        let Some(filler) = self.short.last().copied() else { return };
-        let (mut from, mut to) = (self.long.len(), self.long.len() + self.short.len());
-        make_room(&mut self.long, self.short.len());
-        self.long.resize(to, filler);
-        while let Some(item) = self.short.pop() {
-            while from > 0 && self.long[from - 1] > item {
+        let mut short = self.items[self.long..].to_vec();
+        let (mut from, mut to) = (self.long, self.items.len());
+        self.long = to;
+        while let Some(item) = short.pop() {
+            while from > 0 && self.items[from - 1] > item {
                 (from, to) = (from - 1, to - 1);
-                self.long[to] = self.long[from];
+                self.items[to] = self.items[from];
             }
             to -= 1;
-            self.long[to] = item;
+            self.items[to] = item;
         }
     }
 
     /// Keeps the items of which something is true.
     pub(crate) fn retain(&mut self, is_kept: impl Fn(&T) -> bool) {
-        self.long.retain(&is_kept);
-        self.short.retain(&is_kept);
+        self.long = self.parts().0.iter().filter(|item| is_kept(item)).count();
+        self.items.retain(is_kept);
     }
 
     /// The items from one on and below another, in order.
@@ -64,24 +72,18 @@ impl<T: Copy + Ord> Sorted<T> {
             let first = items.partition_point(|item| *item < from);
             first..first + items[first..].partition_point(|item| *item < below)
         };
-        Range { long: &self.long[part(&self.long)], short: &self.short[part(&self.short)] }
+        let (long, short) = self.parts();
+        Range { long: &long[part(long)], short: &short[part(short)] }
     }
 
     /// All of them, in no order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
-        self.long.iter().chain(&self.short)
+        self.items.iter()
     }
 
-    /// What it takes of memory.
-    pub(crate) fn bytes(&self) -> usize {
-        (self.long.capacity() + self.short.capacity()) * size_of::<T>()
-    }
-}
-
-/// Room for so many more, and an eighth beyond: doubling would leave as much unused as is used.
-fn make_room<T>(items: &mut Vec<T>, more: usize) {
-    if items.capacity() - items.len() < more {
-        items.reserve_exact(more + items.len() / 8 + 4);
+    /// How many they are.
+    pub(crate) fn len(&self) -> usize {
+        self.items.len()
     }
 }
 
@@ -153,6 +155,7 @@ mod tests {
     fn it_takes_little_more_than_its_items() {
         let mut sorted = Sorted::default();
         (0..100_000_u32).for_each(|item| sorted.insert((item * 7919) % 100_003));
-        assert!(sorted.bytes() < 100_000 * size_of::<u32>() * 5 / 4, "{}", sorted.bytes());
+        let room = sorted.items.capacity();
+        assert!(sorted.len() == 100_000 && room < 125_000, "{room}");
     }
 }

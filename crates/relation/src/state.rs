@@ -31,6 +31,9 @@ pub(crate) const UPDATE_HEAD_BYTES: usize = 12;
 pub(crate) const DELETE_BYTES: usize = 8;
 /// Bytes of a log read at a time.
 const PIECE_BYTES: usize = few_or_many(512, 1 << 18);
+/// What a delete and an update take of memory, with what looking at many of them takes beside that: an [`UpdateAt`] for each.
+const DELETE_MEMORY: usize = 32;
+const UPDATE_MEMORY: usize = 40;
 /// Numbers of rows, and offsets in the logs of a segment, are below this: a join has 48 bits for the number after a row's.
 const NUMBERS_END: u64 = (1 << 48) - 1;
 
@@ -304,7 +307,7 @@ impl SegmentState {
 
     /// About what its deletes and updates take of memory.
     pub(crate) fn bytes(&self) -> usize {
-        self.deletes.bytes() + self.updates.bytes()
+        self.deletes.len() * DELETE_MEMORY + self.updates.len() * UPDATE_MEMORY
     }
 
     pub(crate) fn presence(&self) -> Option<Arc<Presence>> {
