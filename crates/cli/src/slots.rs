@@ -105,6 +105,10 @@ pub fn rekey(context: &Context, arguments: &Rekey) -> Result<()> {
         Database::rekey(context.options(&arguments.db)?, &mut |done, total| bar.set(done, total))?;
         drop(bar);
         terminal::done("everything is sealed under a new key; other key slots are gone: add them again");
+        terminal::note(
+            "shares of the old key do not open it: `counterfoil key split` makes new ones, and tells the clouds of dispersed tables; until \
+             then the old ones alone bring those back",
+        );
         return Ok(());
     }
     let database = context.open(&arguments.db)?;

@@ -52,14 +52,17 @@ pub struct CloudAddress {
 
 impl Database {
     /// Remembers that shares of the key were made, and where they are is for their owner to know: rows of dispersed tables are taken
-    /// from then on.
+    /// from then on. Clouds are told what these shares bring back.
     ///
     /// # Errors
     /// Those of writing.
     pub fn note_split(&self) -> Result<()> {
         let volume = self.volume();
         let secret = volume.opened().unlocked.volume_key.catalogue_secret(volume.vault.id());
-        self.connect()?.note_split(&secret)
+        let mut connection = self.connect()?;
+        let noted = connection.note_split(&secret);
+        connection.take_notices().iter().for_each(|notice| volume.options.note(notice));
+        noted
     }
 
     /// Makes a database again that is lost, with the dispersed tables that a cloud shows. `options` say where, and have the shares of its

@@ -314,6 +314,9 @@ impl Session {
 
     /// Runs a query.
     pub(crate) fn query(&mut self, statement: &Statement, parameters: &[Value]) -> Result<Outcome> {
+        if self.guard.transaction.fixes_what_it_sees() {
+            self.follow(statement)?;
+        }
         if let Some(rows) = self.directly(statement, parameters)? {
             return Ok(Outcome::Rows(rows));
         }

@@ -110,6 +110,17 @@ impl Transaction {
         self.lease.is_some()
     }
 
+    /// Whether the next statement sees all that is committed before it.
+    pub(crate) fn sees_what_comes(&self) -> bool {
+        let is_fixed = self.block.as_ref().is_some_and(|block| block.stable && block.seen.is_some());
+        self.lease.is_none() && !is_fixed
+    }
+
+    /// Whether what the next statement sees is what all behind it see.
+    pub(crate) fn fixes_what_it_sees(&self) -> bool {
+        self.lease.is_none() && self.block.as_ref().is_some_and(|block| block.stable && block.seen.is_none())
+    }
+
     /// What the next statement sees.
     pub(crate) fn view(&mut self, engine: &Engine) -> Result<Snapshot> {
         if let Some(lease) = &mut self.lease {

@@ -257,7 +257,7 @@ impl Session {
         self.note_catalogue(table, &telling, arrived, &put)?;
         self.let_go_of(table, arrived)?;
         let name = telling.catalogue.name();
-        let claims = dispersed.leases.over(table.id, &name, telling.providers.len());
+        let claims = dispersed.leases.over(table.id, &name, &telling.clouds);
         let told = telling.let_go(&dispersed.leases, &put, &claims);
         self.forget_keys_of_before(&name)?;
         Ok(told)
@@ -465,13 +465,20 @@ impl Session {
         Ok(done)
     }
 
-    /// Remembers that shares of the key were made: rows of dispersed tables are taken from then on.
+    /// Remembers that shares of the key were made: rows of dispersed tables are taken from then on. Clouds are told what these shares bring
+    /// back: under a key that was changed they have not heard of it.
     ///
     /// # Errors
     /// What every change answers.
     pub fn note_split(&mut self, catalogue_secret: &[u8; 32]) -> Result<()> {
         let (name, mark) = split_record(catalogue_secret);
-        self.change(|_, change| Ok(change.lease.put_record(record_space::SETTING, name, &mark)?))
+        self.change(|_, change| Ok(change.lease.put_record(record_space::SETTING, name, &mark)?))?;
+        let view = self.guard.engine.store.snapshot()?;
+        let tables = define::tables(self.engine(), &view)?;
+        drop(view);
+        tables.iter().for_each(|table| shared(self.engine()).note_untold(table.id));
+        self.tell_clouds();
+        Ok(())
     }
 }
 

@@ -54,6 +54,8 @@ pub(super) struct Claimed {
 
 /// What is to be taken back at each cloud: as it goes, as far as clouds answer. What stays is over soon.
 pub(super) struct Standing {
+    /// Where the clouds are.
+    urls: Vec<String>,
     catalogues: Vec<Arc<Catalogue>>,
     reached: Vec<Arc<dyn Provider>>,
     errands: Vec<Arc<Errands>>,
@@ -61,10 +63,11 @@ pub(super) struct Standing {
 }
 
 impl Standing {
-    /// For each cloud the places of what stands in the catalogue of this name, which others take back.
-    pub(super) fn take(&mut self, name: &Name) -> Vec<BTreeSet<u64>> {
-        let clouds = self.catalogues.iter().zip(&mut self.places);
-        clouds.map(|(own, places)| if own.name() == *name { std::mem::take(places) } else { BTreeSet::new() }).collect()
+    /// The places of what stands at a cloud in the catalogue of this name, which others take back.
+    pub(super) fn take(&mut self, name: &Name, cloud: &Cloud) -> BTreeSet<u64> {
+        let own = |(at, catalogue): (usize, &Arc<Catalogue>)| catalogue.name() == *name && self.urls[at] == cloud.url;
+        let at = self.catalogues.iter().enumerate().position(own);
+        at.map_or_else(BTreeSet::new, |at| std::mem::take(&mut self.places[at]))
     }
 }
 
@@ -150,6 +153,7 @@ impl Claiming {
             }
         });
         let standing = Standing {
+            urls: self.clouds.iter().map(|cloud| cloud.url.clone()).collect(),
             catalogues: self.catalogues.clone(),
             reached: self.reached.clone(),
             errands: self.errands.clone(),

@@ -1,5 +1,6 @@
-//! A client that reads learns what others have told: where there are others, with each query that is not
-//! part of a transaction while they are active, and once a second otherwise.
+//! A client that reads learns what others have told: where there are others, with each query while they are active, and once a second
+//! otherwise. Within a transaction the queries do that see what is committed meanwhile: before it has written, and of those that see
+//! one state the first.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -43,7 +44,7 @@ impl Session {
     /// # Errors
     /// Those of reading what is here. What clouds answer, or do not, is no reason not to read.
     pub(crate) fn follow(&mut self, query: &impl Visit) -> Result<()> {
-        if self.guard.transaction.in_block() {
+        if !self.guard.transaction.sees_what_comes() {
             return Ok(());
         }
         let (mut names, mut seen) = (Names::default(), BTreeSet::new());
@@ -52,7 +53,8 @@ impl Session {
             if !seen.insert(name.clone()) {
                 continue;
             }
-            let view = self.view()?;
+            // No transaction sees this state for good: what is learned is committed behind it.
+            let view = self.guard.engine.store.snapshot()?;
             let named = self.engine().relations.named(&view, statement::plain(&name)).map_err(Error::Relation)?;
             drop(view);
             match named {

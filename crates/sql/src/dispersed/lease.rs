@@ -24,7 +24,7 @@ use super::catalogue::{self, is_learned};
 use super::claiming::{Claimed, Claiming, still};
 use super::clouds::Cloud;
 use super::learning::{Later, Learns, later};
-use super::leases::Leases;
+use super::leases::{Leases, Wanted};
 use super::push::Told;
 use super::{define, is_dispersed, is_put_back, keep, kept, prefix, shared};
 use crate::error::{Error, Result};
@@ -180,8 +180,8 @@ impl Session {
     /// Claims a table once, unless it has it.
     fn claim(&mut self, view: &dyn View, table: &Arc<Table>, still: u32) -> Result<Came> {
         let dispersed = shared(self.engine()).clone();
-        let wanted = (version(view, table.id), still);
-        if let Some(answered) = dispersed.leases.answered(&dispersed, &mut self.leased, table.id, wanted) {
+        let wanted = Wanted { version: version(view, table.id), layout: layout(view, table.id), still };
+        if let Some(answered) = dispersed.leases.answered(&dispersed, &mut self.leased, table.id, &wanted) {
             return Ok(Came::Leased(answered));
         }
         let kept = kept(view, table)?;
@@ -322,6 +322,12 @@ impl Session {
 fn version(view: &dyn View, table: TableId) -> u64 {
     let record = view.record(record_space::SETTING, &[&prefix(table)[..], b"v"].concat());
     record.and_then(|bytes| bytes.as_ref().try_into().ok()).map_or(0, u64::from_be_bytes)
+}
+
+/// The layout that rows come to: other clouds may have it than had the one before.
+fn layout(view: &dyn View, table: TableId) -> Vec<u8> {
+    let heads = view.records(record_space::SETTING, &[&prefix(table)[..], b"h"].concat());
+    heads.into_iter().next_back().map(|(name, _)| name).unwrap_or_default()
 }
 
 /// Under another key there is another catalogue: whoever goes on with this one would take the rows of others for strays.

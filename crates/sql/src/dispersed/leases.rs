@@ -15,6 +15,7 @@ use counterfoil_relation::{Table, TableId};
 use parking_lot::Mutex;
 
 use super::claiming::{Claimed, Standing};
+use super::clouds::Cloud;
 use super::push::Told;
 use super::{Dispersed, define};
 use crate::error::Result;
@@ -48,11 +49,19 @@ pub(super) struct Leases {
     said: Mutex<HashMap<(TableId, String), Instant>>,
 }
 
+/// What a claim is to be of, and how long it may stand still.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Wanted {
+    pub version: u64,
+    /// The name of the record of the layout that rows come to: what clouds answered is in the order of its clouds.
+    pub layout: Vec<u8>,
+    pub still: u32,
+}
+
 struct Held {
     /// Sessions that count on it.
     users: usize,
-    version: u64,
-    still: u32,
+    of: Wanted,
     until: Instant,
     answered: Told,
     standing: Vec<Standing>,
@@ -148,11 +157,12 @@ impl Leases {
         dispersed: &Arc<Dispersed>,
         leased: &mut Leased,
         table: TableId,
-        (version, still): (u64, u32),
+        wanted: &Wanted,
     ) -> Option<Told> {
         let mut held = self.held.lock();
         let held = held.get_mut(&table)?;
-        let is_good = held.version == version && held.still >= still && held.until > Instant::now();
+        let is_of = held.of.version == wanted.version && held.of.layout == wanted.layout;
+        let is_good = is_of && held.of.still >= wanted.still && held.until > Instant::now();
         is_good.then(|| {
             leased.count(dispersed, table, &mut held.users);
             held.answered.clone()
@@ -165,14 +175,14 @@ impl Leases {
         dispersed: &Arc<Dispersed>,
         leased: &mut Leased,
         table: TableId,
-        (version, still): (u64, u32),
+        of: Wanted,
         claimed: Claimed,
     ) {
         let Claimed { until, answered, standing, .. } = claimed;
         let mut all = self.held.lock();
-        let new = || Held { users: 0, version, still, until, answered: answered.clone(), standing: Vec::new() };
+        let new = || Held { users: 0, of: of.clone(), until, answered: answered.clone(), standing: Vec::new() };
         let held = all.entry(table).or_insert_with(new);
-        (held.version, held.still, held.until, held.answered) = (version, still, until, answered);
+        (held.of, held.until, held.answered) = (of.clone(), until, answered.clone());
         held.standing.push(standing);
         leased.count(dispersed, table, &mut held.users);
     }
@@ -188,12 +198,13 @@ impl Leases {
     }
 
     /// What is to be taken back of a table's claims in a catalogue at each cloud, once nobody else counts on them: nobody does from then on.
-    pub(super) fn over(&self, table: TableId, catalogue: &Name, clouds: usize) -> Vec<BTreeSet<u64>> {
-        let mut over = vec![BTreeSet::new(); clouds];
+    pub(super) fn over(&self, table: TableId, catalogue: &Name, clouds: &[Cloud]) -> Vec<BTreeSet<u64>> {
+        let mut over = vec![BTreeSet::new(); clouds.len()];
         if let Some(held) = self.held.lock().get_mut(&table).filter(|held| held.users <= 1) {
             held.until = Instant::now();
             for standing in &mut held.standing {
-                over.iter_mut().zip(standing.take(catalogue)).for_each(|(over, own)| over.extend(own));
+                let pairs = over.iter_mut().zip(clouds);
+                pairs.for_each(|(over, cloud)| over.extend(standing.take(catalogue, cloud)));
             }
         }
         over

@@ -236,6 +236,14 @@ fn relay(
     if *relaid != Relaid::Refreshed && declaration == *kept.declaration() {
         return Ok(table);
     }
+    let rows = kept.live().len() + relations.count(&*change.lease, &table).map_err(Error::Relation)?;
+    if rows > declaration.rows_max {
+        // The sum of so many would not fit between what hides it.
+        return Err(Error::TooLarge(format!(
+            "table {name} has {rows} rows, more than max_rows = {}: nothing has changed",
+            declaration.rows_max
+        )));
+    }
     if !kept.live().is_empty() {
         catalogue::require_backup(shared(session.engine()), &*change.lease, &table)?;
         lines.push(format!(

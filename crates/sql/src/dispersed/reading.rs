@@ -136,5 +136,8 @@ impl<'a> Reading<'a> {
 
 /// Rows that were to be read are gone.
 pub(super) fn deleted(table: &Table) -> Error {
-    Error::Conflict(format!("rows of table {} were deleted at its clouds while they were read: ask again", table.name))
+    Error::Conflict(format!(
+        "rows of table {} were deleted at its clouds while they were read: ask again, in a new transaction",
+        table.name
+    ))
 }

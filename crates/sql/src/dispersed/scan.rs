@@ -145,7 +145,7 @@ impl DispersedScan {
                 Since::Deleted => break Err(deleted(&self.table)),
                 // Of what others have deleted nothing shows in an answer, but that it is not there.
                 Since::Nothing
-                    if !shows_all
+                    if (!shows_all || answer.is_err())
                         && is_overtaken(&self.dispersed, &now, &self.table)?
                         && !reading.are_there(waiting)? =>
                 {

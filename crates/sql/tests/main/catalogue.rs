@@ -332,14 +332,15 @@ fn what_a_key_of_before_opens_goes_before_the_key_is_forgotten() {
     store.committed(writer.snapshot());
     drop(writer);
     *owning.0.lock() = NEWER;
+    // It is told of the new one as soon as shares are made, and cut before it lets go of the old one.
+    cloud.is_keeping.store(true, Ordering::Relaxed);
     owner.session.note_split(&NEWER).expect("noted");
     let shows = |secret| {
         let shown = Catalogue::new(Secret::new(secret)).contents(&cloud.inner, &Patient);
         !shown.expect("an answer").owners.is_empty()
     };
     let is_remembered = || store.snapshot().expect("a view").record(record_space::SETTING, name).is_some();
-    // Told of the new one, it is cut before it lets go of the old one.
-    cloud.is_keeping.store(true, Ordering::Relaxed);
+    assert!(shows(SECRET) && shows(NEWER) && is_remembered());
     assert_eq!(owner.ask("INSERT INTO t VALUES (2)"), "INSERT 1");
     assert!(shows(SECRET) && shows(NEWER) && is_remembered());
     cloud.is_keeping.store(false, Ordering::Relaxed);

@@ -361,6 +361,65 @@ fn who_has_not_heard_that_a_table_was_dropped_makes_it_anew_at_no_cloud() {
 }
 
 #[test]
+fn a_table_moves_to_more_clouds_and_to_fewer_while_it_is_in_catalogues() {
+    let mut world = world("id INT PRIMARY KEY, n INT FOR (sum)");
+    ["d", "e"].into_iter().for_each(|cloud| world.add_folder(cloud));
+    world.database.ask("INSERT INTO t VALUES (1, 1), (2, 20)");
+    world.database.session.take_notices();
+    let complains = |notices: Vec<String>| {
+        notices.into_iter().find(|notice| notice.contains("cloud ") && !notice.contains("learn"))
+    };
+    let mut sum = 21;
+    for (number, clouds) in ["a, b, c, d", "c, a, b", "a, b, c, d, e", "e, d, a"].into_iter().enumerate() {
+        assert_eq!(world.database.ask(&format!("ALTER TABLE t SET (clouds = '{clouds}')")), "ALTER TABLE");
+        assert_eq!(complains(world.database.session.take_notices()), None, "{clouds}");
+        let id = number + 3;
+        assert_eq!(world.database.ask(&format!("INSERT INTO t VALUES ({id}, 300)")), "INSERT 1");
+        sum += 300;
+        assert_eq!(world.database.ask("SELECT sum(n) FROM t"), sum.to_string());
+    }
+    // With a row that waits for one that is away, who alone is named.
+    world.set_there("a", false);
+    assert_eq!(world.database.ask("INSERT INTO t VALUES (50, 4000)"), "INSERT 1");
+    world.database.session.take_notices();
+    assert_eq!(world.database.ask("ALTER TABLE t SET (clouds = 'a, d, c, b, e')"), "ALTER TABLE");
+    let notices = world.database.session.take_notices();
+    assert!(
+        notices.iter().all(|notice| !notice.contains("is told later") || notice.contains("cloud a ")),
+        "{notices:?}"
+    );
+    world.set_there("a", true);
+    let repaired = world.database.ask("REPAIR TABLE t");
+    assert!(repaired.lines().all(|line| line.ends_with("|complete")), "{repaired}");
+    assert_eq!(world.database.ask("SELECT sum(n), count(*) FROM t"), format!("{}|7", sum + 4000));
+    let mut other = client(&world.path("e"));
+    assert_eq!(other.ask("SELECT sum(n), count(*) FROM t"), format!("{}|7", sum + 4000));
+}
+
+#[test]
+fn whoever_reads_in_a_transaction_sees_what_was_told_before_it_too() {
+    let mut world = world("id INT PRIMARY KEY, n INT FOR (sum)");
+    world.database.ask("INSERT INTO t VALUES (1, 1), (2, 20)");
+    let mut other = client(&world.path("a"));
+    for (round, begin) in (0..).zip(["BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ", "BEGIN"]) {
+        let changed = format!("UPDATE t SET n = {} WHERE id = 1; DELETE FROM t WHERE id = 2", 300 + round);
+        assert_eq!(world.database.ask(&changed), format!("UPDATE 1\nDELETE {}", u32::from(round == 0)));
+        other.ask(begin);
+        assert_eq!(other.ask("SELECT n FROM t WHERE id = 1"), (300 + round).to_string(), "{begin}");
+        assert_eq!(other.ask("SELECT id, n FROM t"), format!("1|{}", 300 + round), "{begin}");
+        assert_eq!(other.ask("COMMIT"), "COMMIT");
+    }
+    // One that sees one state cannot see it any more when others let go of it, and no cloud is at fault.
+    other.ask("BEGIN ISOLATION LEVEL REPEATABLE READ");
+    assert_eq!(other.ask("SELECT n FROM t WHERE id = 1"), "302");
+    assert_eq!(world.database.ask("UPDATE t SET n = 4000 WHERE id = 1"), "UPDATE 1");
+    let told = other.ask("SELECT id, n FROM t");
+    assert!(told.contains("ask again, in a new transaction"), "{told}");
+    other.ask("ROLLBACK");
+    assert_eq!(other.ask("SELECT id, n FROM t"), "1|4000");
+}
+
+#[test]
 fn whoever_reads_sees_what_others_have_told() {
     let mut world = world("id INT PRIMARY KEY, n INT FOR (sum)");
     world.database.ask("INSERT INTO t VALUES (1, 1), (2, 20)");

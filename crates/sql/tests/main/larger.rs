@@ -101,7 +101,7 @@ fn rows_that_go_between_turns_are_told() {
     // What is fetched behind it is the rest, or an error that says what has happened: never an end as if that were all.
     let rest = world.database.ask("FETCH ALL FROM c");
     assert!(
-        rest.ends_with("ask again") || ids(&rest) == all[10..],
+        rest.contains("ask again") || ids(&rest) == all[10..],
         "{} lines: {}",
         rest.lines().count(),
         rest.lines().last().unwrap_or_default()

@@ -184,6 +184,22 @@ fn what_cannot_be_is_told() {
 const THREE: &str = "CREATE TABLE t (id INT PRIMARY KEY, n INT FOR (sum, equality)) WITH (engine = 'dispersed', clouds = 'f0, f1, f2'); \
                      INSERT INTO t VALUES (1, 10), (2, 20), (3, 30)";
 
+#[test]
+fn a_table_has_no_more_rows_than_their_sum_has_room_for() {
+    for may_collude in [0, 1] {
+        let (mut database, _) = fickle();
+        let with =
+            format!("WITH (engine = 'dispersed', clouds = 'f0, f1, f2', may_fail = 1, may_collude = {may_collude})");
+        database.ask(&format!("CREATE TABLE t (id INT, v NUMERIC(17,0) FOR (sum)) {with}"));
+        database.ask("INSERT INTO t SELECT i, 99999999999999999 FROM generate_series(1, 200) AS s(i)");
+        let refused = database.ask("ALTER TABLE t SET (max_rows = 199)");
+        assert!(refused.contains("has 200 rows, more than max_rows = 199"), "{refused}");
+        assert_eq!(database.ask("ALTER TABLE t SET (max_rows = 200)"), "ALTER TABLE");
+        assert_eq!(database.ask("SELECT sum(v), count(*) FROM t"), "19999999999999999800|200");
+        assert!(database.ask("INSERT INTO t VALUES (201, 1)").contains("at most 200 rows"));
+    }
+}
+
 fn rows_to_move(database: &mut Database) -> u64 {
     let shown = database.ask("SHOW CLOUDS");
     shown.lines().filter_map(|line| line.rsplit('|').nth(1)?.parse::<u64>().ok()).max().expect("clouds")
