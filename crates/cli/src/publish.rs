@@ -23,7 +23,9 @@ use crate::failure::{Failure, Result};
 pub fn run(context: &Context, arguments: &Publish) -> Result<()> {
     match &arguments.action {
         None => table::run(context, arguments),
-        Some(PublishAction::Keygen { root, from }) => keys::keygen(context, root, from.as_deref()),
+        Some(PublishAction::Keygen { root, from, table }) => {
+            keys::keygen(context, root, from.as_deref(), table.as_deref())
+        }
         Some(PublishAction::Rotate { owned, new_root, finish }) => {
             keys::rotate(context, owned, new_root.as_deref(), *finish)
         }

@@ -49,9 +49,13 @@ pub struct Terms {
 }
 
 impl Terms {
-    fn check(self) -> Result<(), Error> {
-        if self.max_age != u64::MAX && (self.renew == 0 || self.renew >= self.max_age) {
-            return Err(Error::Misuse("signatures would not count any more before they are renewed".into()));
+    /// A signature that is to be renewed is with the next list of changes.
+    pub(crate) fn check(self) -> Result<(), Error> {
+        let renewed = self.renew.saturating_add(self.every);
+        if self.max_age != u64::MAX && (self.renew == 0 || renewed >= self.max_age) {
+            let what = "signatures would not count any more before they are renewed: the greatest age is longer than both times together, \
+                        after which they are renewed and between two lists";
+            return Err(Error::Misuse(what.into()));
         }
         Ok(())
     }

@@ -28,6 +28,7 @@ use counterfoil_proof::{
 use crate::ages::Ages;
 use crate::edit::Edit;
 use crate::error::Error;
+use crate::keys::Terms;
 use crate::ledger::{Change, Ledger};
 use crate::outbox::Outbox;
 use crate::period::{Noted, Period};
@@ -108,6 +109,7 @@ impl<L: Ledger> Publication<L> {
         if ledger.get(b"m")?.is_some() {
             return Err(Error::Misuse("a table is published from here already".into()));
         }
+        Terms { every: plan.every, renew: plan.renew, max_age: plan.max_age }.check()?;
         let Some((root, signing)) = secrets.publics() else {
             return Err(Error::Misuse("secrets with other keys than a root and one that signs".into()));
         };

@@ -16,6 +16,8 @@ use crate::vouched;
 /// For a file: connecting, waiting and reading.
 const FILE_PATIENCE: Duration = Duration::from_secs(60);
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
+/// Bytes of why a server does not answer.
+const REASON_BYTES: u64 = 200;
 
 /// A folder or a mirror behind HTTP. Nothing depends on who answers: what comes is checked against the owner's name.
 #[derive(Debug)]
@@ -70,17 +72,37 @@ impl Http {
     /// What a request brought, at most `most` bytes; none if there is no such thing.
     fn body(path: &str, most: usize, sent: Result<Response<Body>, ureq::Error>) -> Result<Option<Vec<u8>>, String> {
         let mut response = match sent {
+            Ok(response) if [404, 410].contains(&response.status().as_u16()) => return Ok(None),
             Ok(response) => response,
-            Err(ureq::Error::StatusCode(404 | 410)) => return Ok(None),
-            Err(ureq::Error::StatusCode(422)) => return Err(format!("{path}: too much for this server: ask for less")),
-            Err(ureq::Error::StatusCode(503)) => return Err(format!("{path}: the server is loading it, or busy")),
             Err(error) => return Err(format!("{path}: {}", vouched::told(&error))),
         };
+        if !response.status().is_success() {
+            return Err(refused(path, &mut response));
+        }
         let mut bytes = Vec::new();
         let read = response.body_mut().as_reader().take(most as u64 + 1).read_to_end(&mut bytes);
         read.map_err(|error| format!("{path}: {error}"))?;
         if bytes.len() > most { Err(format!("{path}: more than {most} bytes")) } else { Ok(Some(bytes)) }
     }
+}
+
+/// Why a server does not answer, in its own words as far as it has some: a line that can be printed.
+fn refused(path: &str, response: &mut Response<Body>) -> String {
+    match response.status().as_u16() {
+        422 => return format!("{path}: too much for this server: ask for less"),
+        503 => return format!("{path}: the server is loading it, or busy"),
+        _ => {}
+    }
+    let mut bytes = Vec::new();
+    _ = response.body_mut().as_reader().take(REASON_BYTES).read_to_end(&mut bytes);
+    let text = String::from_utf8_lossy(&bytes);
+    let line: String = text.trim().chars().take_while(|letter| !letter.is_control()).collect();
+    let is_reason = !line.is_empty() && !line.starts_with(['<', '{']);
+    format!(
+        "{path}: status {}{}",
+        response.status().as_u16(),
+        if is_reason { format!(": {line}") } else { String::new() }
+    )
 }
 
 /// What makes requests. One that began with TLS is not led to where it would go on in clear.
@@ -89,6 +111,7 @@ fn agent(is_private: bool, authorities: &Authorities) -> Agent {
         .timeout_connect(Some(CONNECT_PATIENCE))
         .max_redirects(4)
         .https_only(is_private)
+        .http_status_as_error(false)
         .tls_config(authorities.tls())
         .user_agent(concat!("counterfoil/", env!("CARGO_PKG_VERSION")))
         .build();

@@ -21,7 +21,7 @@ pub fn name_of(key: &PublicKey) -> String {
 }
 
 /// Makes a root key, or takes that of a state out of it; prints the owner's name.
-pub fn keygen(context: &Context, place: &str, from: Option<&str>) -> Result<()> {
+pub fn keygen(context: &Context, place: &str, from: Option<&str>, table: Option<&str>) -> Result<()> {
     let owner = match from {
         None => {
             let (key, database) = (root::fresh()?, root::make(context, place)?);
@@ -30,7 +30,7 @@ pub fn keygen(context: &Context, place: &str, from: Option<&str>) -> Result<()> 
             Owner::of(&key.public())
         }
         Some(state) => {
-            let of = StateOf { state: state.to_owned(), table: None };
+            let of = StateOf { state: state.to_owned(), table: table.map(str::to_owned) };
             owned::with(context, &of, &[], |publication| take_out(context, place, state, publication))?
         }
     };

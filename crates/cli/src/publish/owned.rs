@@ -1,7 +1,7 @@
 //! A published table, opened from its owner's state.
 
 use counterfoil::Database;
-use counterfoil::publishing::{TableLedger, open};
+use counterfoil::publishing::{TableLedger, note_owner, open};
 use counterfoil_proof::SecretKey;
 use counterfoil_publish::Publication;
 
@@ -26,7 +26,12 @@ pub fn with<T>(
     let done = known(&database, ledger, place, roots).and_then(|known| {
         let advice = "name the state of a published table; of one that PUBLISH published, its database and --table";
         let nothing = || misuse("nothing is published from here").at(place).advise(advice);
-        work(&mut known.ok_or_else(nothing)?)
+        let mut publication = known.ok_or_else(nothing)?;
+        let done = work(&mut publication)?;
+        if let Some(table) = &state.table {
+            note_owner(&database, table, publication.owner())?;
+        }
+        Ok(done)
     });
     let closed = database.close();
     let done = done?;

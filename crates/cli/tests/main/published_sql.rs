@@ -136,6 +136,27 @@ fn wrong_use_says_what_to_do() {
     let told = stage
         .run(&["db", "PUBLISH TABLE quotes ORDER BY symbol, day ORDER BY price TO 'http://127.0.0.1:1', 'dir:site'"]);
     assert!(told.code == 0 && told.err.contains("127.0.0.1:1") && told.err.contains("dir:"), "{}", told.err);
+    // Somebody was told, and when that was is known.
+    let shown = stage.good(&["db", "SHOW PUBLICATIONS"]);
+    let last = shown.lines().nth(1).and_then(|line| line.rsplit(',').nth(1)).expect("when");
+    assert!(last.starts_with("20"), "{shown}");
+}
+
+#[test]
+fn a_root_key_is_taken_out_of_a_database_and_changed() {
+    let (stage, owner) = published();
+    stage.refused(&["publish", "keygen", "root", "--from", "db"], 1, &["--table"]);
+    let taken = stage.good(&["publish", "keygen", "root", "--from", "db", "--table", "quotes"]);
+    assert_eq!(taken.trim(), owner);
+    let next = stage.good(&["publish", "keygen", "next"]);
+    let rotate =
+        ["publish", "rotate", "db", "--table", "quotes", "--root", "root", "--new-root", "next", "--out", "site"];
+    assert_eq!(stage.good(&rotate), next);
+    // It is found under another name from then on.
+    let shown = stage.good(&["db", "SHOW PUBLICATIONS"]);
+    assert!(shown.contains(next.trim()) && !shown.contains(&owner), "{shown}");
+    let all = words("site", next.trim(), "SELECT * FROM quotes ORDER BY symbol");
+    assert_eq!(stage.good(&all).lines().count(), 3);
 }
 
 #[test]
@@ -145,6 +166,9 @@ fn a_publication_that_reaches_nobody_is_none() {
     let nobody = "PUBLISH TABLE quotes ORDER BY symbol, day ORDER BY price TO 'http://127.0.0.1:1'";
     stage.refused(&["db", nobody], 2, &["nobody could be told", "127.0.0.1:1"]);
     assert_eq!(stage.good(&["db", "SHOW PUBLICATIONS"]).lines().count(), 1);
+    // Nobody knows of the keys: another order begins anew.
+    stage.good(&["db", "PUBLISH TABLE quotes ORDER BY day TO 'dir:other'"]);
+    stage.good(&["db", "UNPUBLISH quotes FORGET KEYS"]);
     let owner = publish(&stage);
     stage.refused(
         &["db", &nobody.replace(" TO ", " RENEW '7 days' MAX AGE '9 days' TO ")],
@@ -181,6 +205,11 @@ fn signatures_count_for_as_long_as_it_is_said() {
     let aged = |terms: &str| PUBLISH.replace(" TO ", &format!(" {terms} TO "));
     let soon = aged("RENEW '30 days' MAX AGE '30 days'");
     stage.refused(&["db", &soon], 1, &["before they are renewed"]);
+    stage.refused(&["db", &aged("EVERY '7 days' RENEW '30 days' MAX AGE '31 days'")], 1, &["between two lists"]);
+    stage.good(&["db", "CREATE TABLE others (n BIGINT)"]);
+    let first = "PUBLISH TABLE others ORDER BY n RENEW '1 hour' MAX AGE '5 seconds' TO 'dir:others'";
+    stage.refused(&["db", first], 1, &["before they are renewed"]);
+    stage.good(&["db", "PUBLISH TABLE others ORDER BY n TO 'dir:others'"]);
     stage.good(&["db", &aged("RENEW '30 days' MAX AGE '60 days'")]);
     let status = |stage: &Stage| stage.good(&["publish", "status", "db", "--table", "quotes"]);
     assert!(status(&stage).contains("signatures count for 60 days"), "{}", status(&stage));

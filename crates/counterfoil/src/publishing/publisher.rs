@@ -10,7 +10,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use counterfoil_log::{View, record_space};
-use counterfoil_proof::{Definition, Scheme};
+use counterfoil_proof::{Definition, Owner, Scheme};
 use counterfoil_publish::{Beside, Plan, Publication, Secrets, Terms};
 use counterfoil_sql::{self as sql, Interrupt, Publish, Published, Publishing};
 use parking_lot::Mutex;
@@ -53,6 +53,8 @@ pub(crate) struct Publications {
 /// How it went last.
 struct Run {
     due: Instant,
+    /// From when on the table is published anew: before that those are told again who could not be told.
+    anew: Instant,
     /// Seconds since 1970.
     at: Option<u64>,
     error: Option<String>,
@@ -79,6 +81,8 @@ type CalledOff = Box<dyn Fn() -> bool + Send + Sync>;
 struct Done {
     rows: u64,
     signed: u64,
+    /// How many others have been told.
+    told: usize,
     /// What went wrong on the way to others: it is told, and tried again.
     failures: Vec<String>,
     notes: Vec<String>,
@@ -128,42 +132,61 @@ impl Publications {
 
     fn due(&self, database: &Database, table: &str) -> Instant {
         let at = || database.snapshot().ok().and_then(|view| noted(&view, table));
-        let first = || Run { due: Instant::now() + PATIENCE_OPENED, at: at(), error: None };
+        let now = Instant::now();
+        let first = || Run { due: now + PATIENCE_OPENED, anew: now, at: at(), error: None };
         self.runs.lock().entry(table.to_owned()).or_insert_with(first).due
     }
 
     fn run_again(self: &Arc<Self>, database: &Database, table: &str) {
         let this = self.clone();
-        let done = self.run(database, table, Box::new(move || this.worker.is_ended()));
+        let is_anew = self.runs.lock().get(table).is_none_or(|run| run.anew <= Instant::now());
+        let done = self.run(database, table, is_anew, Box::new(move || this.worker.is_ended()));
         let every = done.as_ref().map_or(PATIENCE_MAX, |(every, _)| *every);
-        let error = match &done {
-            Ok((_, done)) => done.failures.first().cloned(),
-            Err(error) => Some(error.to_string()),
-        };
-        if let Some(error) = &error {
+        let done = done.map(|(_, done)| done).map_err(|error| error.to_string());
+        if let Some(error) = failure(&done) {
             database.volume().options.note(&format!("publishing {table}: {error}"));
         }
-        self.note(database, table, every, error);
+        self.note(database, table, (every, is_anew), &done);
     }
 
-    fn note(&self, database: &Database, table: &str, every: Duration, error: Option<String>) {
-        let wait = if error.is_some() { every.min(PATIENCE_MAX) } else { every };
+    fn note(
+        &self,
+        database: &Database,
+        table: &str,
+        (every, is_anew): (Duration, bool),
+        done: &std::result::Result<Done, String>,
+    ) {
+        let (now, error) = (Instant::now(), failure(done));
+        let before = self.runs.lock().get(table).map(|run| (run.anew, run.at));
         // When somebody was told of it last, and not when that was tried.
-        let at = match &error {
-            None => Some(note_published(database, table)),
-            Some(_) => self.runs.lock().get(table).and_then(|run| run.at),
+        let at = match done {
+            Ok(done) if done.told > 0 => Some(note_published(database, table)),
+            _ => before.and_then(|(_, at)| at),
         };
-        self.runs.lock().insert(table.to_owned(), Run { due: Instant::now() + wait, at, error });
+        let soon = now + every.min(PATIENCE_MAX);
+        let anew = match (is_anew, done) {
+            (true, Ok(_)) => now + every,
+            (true, Err(_)) => soon,
+            (false, _) => before.map_or(now, |(anew, _)| anew),
+        };
+        let due = if error.is_some() { anew.min(soon) } else { anew };
+        self.runs.lock().insert(table.to_owned(), Run { due, anew, at, error });
     }
 
-    /// Publishes a table as it is now.
-    fn run(&self, database: &Database, table: &str, is_called_off: CalledOff) -> Result<(Duration, Done)> {
+    /// Publishes a table as it is now; or, not anew, tells others what was published.
+    fn run(
+        &self,
+        database: &Database,
+        table: &str,
+        is_anew: bool,
+        is_called_off: CalledOff,
+    ) -> Result<(Duration, Done)> {
         let _one = self.one_at_a_time.lock();
         let none = || Error::new(Kind::NotFound, format!("table {table} is not published"));
         let publicized = Publicized::of(&database.snapshot()?, table)?.ok_or_else(none)?;
         let opened = open(database, TableLedger::of_published(database, table)?, &[])?;
         let mut opened = opened.ok_or_else(|| Error::new(Kind::Corrupt, "the keys of a published table are gone"))?;
-        let done = bring_up_to_date(database, &mut opened, &publicized, is_called_off)?;
+        let done = bring_up_to_date(database, (&mut opened, &publicized), is_anew, is_called_off)?;
         Ok((publicized.every, done))
     }
 
@@ -173,17 +196,20 @@ impl Publications {
             begin(database, asked)?
         };
         let interrupt = interrupt.clone();
-        let run = self.run(database, &asked.table, Box::new(move || interrupt.check().is_err()));
+        let run = self.run(database, &asked.table, true, Box::new(move || interrupt.check().is_err()));
+        let nobody_knows = run.as_ref().is_ok_and(|(_, done)| done.told == 0);
         let (every, done) = match run.and_then(|run| somebody_was_told(run, asked)) {
             Ok(run) => run,
             Err(error) => {
                 let _one = self.one_at_a_time.lock();
-                take_back(database, &asked.table, begun)?;
+                take_back(database, &asked.table, (begun, nobody_knows))?;
                 return Err(error);
             }
         };
         self.worker.start(self);
-        self.note(database, &asked.table, every, done.failures.first().cloned());
+        let done = Ok(done);
+        self.note(database, &asked.table, (every, true), &done);
+        let Ok(done) = done else { return Err(Error::new(Kind::Bug, "what was done is not")) };
         self.worker.wake();
         let some = |text: String| vec![Some(text)];
         let columns = vec![
@@ -311,7 +337,6 @@ fn begin(database: &Database, asked: &Publish) -> Result<Begun> {
     let mut wanted = Beside { totals: asked.totals, filters: asked.filters }.put_into(wanted);
     wanted.check().map_err(|what| Error::new(Kind::Misuse, what.to_string()))?;
     let mut load = Load::measure(count(&mut connection, &asked.table)?, &wanted, asked.every, asked.renew)?;
-    load.check()?;
     let ledger = TableLedger::of_published(database, &asked.table)?;
     let opened = open(database, ledger, &[])?;
     // What is not said stays as it is.
@@ -319,6 +344,7 @@ fn begin(database: &Database, asked: &Publish) -> Result<Begun> {
         wanted.scheme = opened.publication.definition().scheme;
         load.scheme = wanted.scheme;
     }
+    load.check()?;
     let mut notices = load.told();
     let terms = opened.as_ref().map(|opened| opened.publication.terms());
     let publication = match opened {
@@ -370,10 +396,16 @@ fn somebody_was_told(run: (Duration, Done), asked: &Publish) -> Result<(Duration
 }
 
 /// Leaves a table published as it was, or not: its record first, which says so, then the terms that readers are told. A cut in
-/// between leaves terms that the next PUBLISH sets anew.
-fn take_back(database: &Database, table: &str, begun: Begun) -> Result<()> {
+/// between leaves terms that the next PUBLISH sets anew. Keys that were made and of which nobody knows go, too.
+fn take_back(database: &Database, table: &str, (begun, nobody_knows): (Begun, bool)) -> Result<()> {
     settle(database, table, begun.before)?;
-    let Some(terms) = begun.terms else { return Ok(()) };
+    let Some(terms) = begun.terms else {
+        if nobody_knows {
+            let ledger = quoted(&sql::ledger_name(table));
+            Connection::own(database.inner.clone())?.execute(&format!("DROP TABLE IF EXISTS {ledger}"), &[])?;
+        }
+        return Ok(());
+    };
     match open(database, TableLedger::of_published(database, table)?, &[])? {
         Some(mut opened) => opened.publication.set_terms(now()?, terms, &[]).map_err(told),
         None => Ok(()),
@@ -436,44 +468,75 @@ fn create(
     Publication::create(ledger, plan, secrets, &[]).map_err(told)
 }
 
-/// Signs what differs from what is published and what has become old, ends the period, and tells the others.
+/// Signs what is new, if it is published anew, and tells the others.
 fn bring_up_to_date(
     database: &Database,
-    opened: &mut Opened,
-    publicized: &Publicized,
+    (opened, publicized): (&mut Opened, &Publicized),
+    is_anew: bool,
     is_called_off: CalledOff,
 ) -> Result<Done> {
-    let publication = &mut opened.publication;
-    let mut notes = Vec::new();
+    let mut done = Done { rows: 0, signed: 0, told: 0, failures: Vec::new(), notes: Vec::new() };
     if opened.was_put_back {
-        notes.push(PUT_BACK.into());
+        done.notes.push(PUT_BACK.into());
     }
+    let (publication, is_called_off) = (&mut opened.publication, Arc::new(is_called_off));
+    if is_anew {
+        sign(database, publication, &mut done, &is_called_off)?;
+    }
+    for target in &publicized.targets {
+        match target.deliver(publication, &Network::default(), &*is_called_off) {
+            Ok(delivered) => {
+                done.told += 1;
+                done.notes.push(format!("{target}: {delivered}"));
+            }
+            Err(error) => done.failures.push(error.to_string()),
+        }
+    }
+    Ok(done)
+}
+
+/// What went wrong first.
+fn failure(done: &std::result::Result<Done, String>) -> Option<String> {
+    match done {
+        Ok(done) => done.failures.first().cloned(),
+        Err(error) => Some(error.clone()),
+    }
+}
+
+/// Signs what differs from what is published and what has become old, and ends the period.
+fn sign(
+    database: &Database,
+    publication: &mut Publication<TableLedger>,
+    done: &mut Done,
+    is_called_off: &Arc<CalledOff>,
+) -> Result<()> {
     if is_expiring(publication, now()?).is_some() {
         publication.rotate(now()?, new_key()?, &[]).map_err(told)?;
-        notes.push("the signing key expires within a year: a new one signs from the next time on".into());
+        done.notes.push("the signing key expires within a year: a new one signs from the next time on".into());
     }
     publication.leave_expired_key(now()?).map_err(told)?;
     let (table, definition) = (publication.definition().name.clone(), publication.definition().clone());
     let mut connection = database.connect()?;
-    let is_called_off = Arc::new(is_called_off);
     let asked = is_called_off.clone();
     connection.ask_while_waiting(move || asked());
     let rows = rows::all(&mut connection, &table, &definition)?;
     let asked = is_called_off.clone();
     publication.watch(Box::new(move |_| !asked()));
-    let count = rows.len() as u64;
+    done.rows = rows.len() as u64;
     let edit = publication.difference(rows).map_err(told)?;
     let before = publication.signed();
     publication.edit_in_parts(edit, now()?).map_err(told)?;
     while !publication.renew(now()?, RENEWED_AT_ONCE).map_err(told)?.is_done {}
     publication.close_period(now()?).map_err(told)?;
-    let signed = publication.signed() - before;
-    let mut failures = Vec::new();
-    for target in &publicized.targets {
-        match target.deliver(publication, &Network::default(), &*is_called_off) {
-            Ok(done) => notes.push(format!("{target}: {done}")),
-            Err(error) => failures.push(error.to_string()),
-        }
-    }
-    Ok(Done { rows: count, signed, failures, notes })
+    done.signed = publication.signed() - before;
+    Ok(())
+}
+
+/// Notes under which name a published table is found, where a root key was changed.
+///
+/// # Errors
+/// Those of writing.
+pub fn note_owner(database: &Database, table: &str, owner: Owner) -> Result<()> {
+    let publicized = Publicized::of(&database.snapshot()?, table)?.filter(|publicized| publicized.owner != owner);
+    publicized.map_or(Ok(()), |publicized| settle(database, table, Some(Publicized { owner, ..publicized }.to_bytes())))
 }

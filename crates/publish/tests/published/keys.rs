@@ -602,12 +602,13 @@ fn terms_change_with_a_manifest_of_a_higher_serial_and_no_signature() {
     let (serial, terms) = (world.manifest().manifest().serial, world.publication.terms());
     world.publication.set_terms(world.now, terms, &[]).expect("nothing to do");
     assert_eq!(world.manifest().manifest().serial, serial);
-    let terms = Terms { every: 60_000, renew: 3000, max_age: 9000 };
+    let terms = Terms { every: 60_000, renew: 3000, max_age: 90_000 };
     world.publication.set_terms(world.now, terms, &[]).expect("other terms");
     let manifest = world.manifest();
-    assert_eq!((manifest.manifest().serial, manifest.manifest().max_age), (serial + 1, 9000));
+    assert_eq!((manifest.manifest().serial, manifest.manifest().max_age), (serial + 1, 90_000));
     assert!(all(&mut world).is_ok());
-    for wrong in [Terms { renew: 0, ..terms }, Terms { renew: 9000, ..terms }] {
+    // What is to be renewed waits for the end of a period.
+    for wrong in [Terms { renew: 0, ..terms }, Terms { renew: 30_000, ..terms }] {
         assert!(matches!(world.publication.set_terms(world.now, wrong, &[]), Err(Error::Misuse(_))));
     }
     // From now on what is old is renewed, and what nobody renewed does not count.
@@ -622,6 +623,10 @@ fn secrets_of_other_numbers_begin_nothing() {
     let plan =
         Plan { definition: definition("prices"), now: 1000, every: 0, renew: 0, max_age: u64::MAX, expires: 1 << 50 };
     let world = World::planned(plan.clone(), [5; 96]);
+    let aged = Plan { renew: 3000, max_age: 3000, ..plan.clone() };
+    let refused =
+        Publication::create(MemoryLedger::default(), aged, Secrets::from_entropy(&[6; 96]).expect("keys"), &[]);
+    assert!(matches!(refused.err(), Some(Error::Misuse(what)) if what.contains("before they are renewed")));
     let again =
         Publication::create(world.publication.into_ledger(), plan, Secrets::from_entropy(&[6; 96]).expect("keys"), &[]);
     assert!(matches!(again.err(), Some(Error::Misuse(_))));

@@ -91,6 +91,9 @@ pub enum PublishAction {
         /// Take the root key out of this state instead of making one
         #[arg(long, value_name = "DB")]
         from: Option<String>,
+        /// The table that PUBLISH published from there
+        #[arg(long, requires = "from")]
+        table: Option<String>,
     },
     /// Let a new signing key sign from now on, or change the root key
     #[command(after_help = ROTATE_HELP)]
