@@ -153,7 +153,7 @@ pub enum Command {
     Sql(Sql),
     /// Create a database
     Init(Init),
-    /// Bring CSV, JSON lines, Parquet or line protocol into tables
+    /// Bring CSV, JSON lines, Parquet, Arrow or line protocol into tables
     Import(Import),
     /// Write a table, a query's rows or everything to files
     Export(Export),

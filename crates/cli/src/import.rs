@@ -9,6 +9,7 @@ mod all;
 mod columns;
 mod csv;
 mod infer;
+mod ipc;
 mod json;
 mod lines;
 mod parquet;
@@ -132,12 +133,12 @@ impl File {
             None => format_of(source.name()),
         };
         match format {
-            Format::Csv | Format::Jsonl | Format::Parquet => Ok(Self { source, format }),
+            Format::Csv | Format::Jsonl | Format::Parquet | Format::Arrow => Ok(Self { source, format }),
             Format::Json => Ok(Self { source, format: Format::Jsonl }),
             Format::Influx => Err(misuse("line protocol names its tables itself")
                 .at(source.place())
                 .advise("leave the table out: `counterfoil import DB FILE.lp`")),
-            _ => Err(misuse("files are read as csv, jsonl, parquet or influx").at(source.place())),
+            _ => Err(misuse("files are read as csv, jsonl, parquet, arrow or influx").at(source.place())),
         }
     }
 
@@ -178,6 +179,8 @@ impl Importing<'_> {
             let place = file.place();
             if file.format == Format::Parquet {
                 merge(&mut columns, parquet::columns(&file.source)?, &place)?;
+            } else if file.format == Format::Arrow {
+                merge(&mut columns, ipc::columns(&file.source)?, &place)?;
             } else {
                 let progress = Progress::begin("looking at", &file.source);
                 let seen = Texts::new(file, self.fields()).guess(&mut texts, &progress);
@@ -185,7 +188,7 @@ impl Importing<'_> {
             }
         }
         if !columns.is_empty() && !texts.is_empty() {
-            return Err(misuse("Parquet and other files cannot make one table")
+            return Err(misuse("Parquet or Arrow and other files cannot make one table")
                 .advise("import them one by one")
                 .into());
         }
@@ -295,6 +298,7 @@ impl Importing<'_> {
         let progress = Progress::begin("importing", &file.source);
         let (names, batches) = match file.format {
             Format::Parquet => parquet::read(&file.source, &columns)?,
+            Format::Arrow => ipc::read(&file.source, &columns)?,
             _ => Texts::new(file, self.fields()).read(&columns, self.arguments.create)?,
         };
         Ok((names, batches, progress))

@@ -7,7 +7,7 @@ use counterfoil::{Connection, Error, Kind};
 use super::progress::Progress;
 use super::source::Source;
 use super::text::Texts;
-use super::{File, format_of, parquet};
+use super::{File, format_of, ipc, parquet};
 use crate::arguments::{Fields, Format};
 use crate::context::Context;
 use crate::export::{RECORDS_FOLDER, TABLES_FILE};
@@ -77,6 +77,7 @@ fn table_of(connection: &mut Connection, table: &str, path: &Path, format: Optio
     let fields = Fields { null: None, no_header: false, delimiter: b',' };
     let read = match format {
         Format::Parquet => parquet::read(&file.source, &columns),
+        Format::Arrow => ipc::read(&file.source, &columns),
         _ => Texts::new(&file, &fields).read(&columns, false),
     };
     let (names, batches) = read.map_err(|error| error.at(&place))?;

@@ -180,6 +180,21 @@ fn two_databases_of_postgresql_and_a_folder_are_three_clouds() {
 }
 
 #[test]
+fn rows_come_to_clouds_from_files_of_each_kind() {
+    let stage = dispersed();
+    stage.good(&["db", "INSERT INTO people VALUES (1, 'Ada', 10.5), (2, NULL, -3), (3, 'Zoë', NULL)"]);
+    let rows = stage.good(&["db", "SELECT * FROM people ORDER BY id"]);
+    for file in ["people.csv", "people.parquet", "people.arrow"] {
+        stage.good(&["export", "db", "people", file]);
+        stage.good(&["db", "TRUNCATE people"]);
+        stage.good(&["import", "db", "people", file]);
+        set_there(&stage, "a", false);
+        assert_eq!(stage.good(&["db", "SELECT * FROM people ORDER BY id"]), rows, "{file}");
+        set_there(&stage, "a", true);
+    }
+}
+
+#[test]
 fn a_program_that_is_killed_while_it_tells_clouds_loses_nothing() {
     let stage = dispersed();
     stage.good(&["db", "CREATE TABLE plain (id BIGINT PRIMARY KEY, name TEXT, salary NUMERIC(10,2))"]);

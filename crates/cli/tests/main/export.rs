@@ -17,11 +17,40 @@ fn every_type_comes_back_through_every_format() {
     let stage = Stage::with_database();
     stage.good(&["db", TABLE]);
     let expected = stage.good(&["db", "SELECT * FROM t ORDER BY id"]);
-    for file in ["t.csv", "t.jsonl", "t.parquet"] {
+    for file in ["t.csv", "t.jsonl", "t.parquet", "t.arrow"] {
         stage.good(&["export", "db", "t", file]);
         stage.good(&["db", "TRUNCATE t"]);
         stage.good(&["import", "db", "t", file]);
         assert_eq!(stage.good(&["db", "SELECT * FROM t ORDER BY id"]), expected, "{file}");
+    }
+}
+
+#[test]
+fn an_arrow_stream_makes_a_table_and_lies_about_nothing() {
+    let stage = Stage::with_database();
+    stage.good(&["db", TABLE]);
+    stage.good(&["export", "db", "t", "t.arrow"]);
+    stage.good(&["import", "db", "u", "t.arrow", "--create"]);
+    let all = |table: &str| stage.good(&["db", &format!("SELECT id, l, x, t, d FROM {table} ORDER BY id")]);
+    assert_eq!(all("u"), all("t"));
+    let whole = stage.read("t.arrow");
+    // A length that is a lie, a stream that breaks off, the other form, and noise.
+    let mut long = whole.clone();
+    long[4..8].copy_from_slice(&i32::MAX.to_le_bytes());
+    for (name, bytes) in
+        [("long", &long[..]), ("cut", &whole[..whole.len() / 2]), ("file", b"ARROW1\0\0"), ("noise", &[7; 999])]
+    {
+        stage.write("bad.arrow", bytes);
+        let told = stage.run(&["import", "db", "bad", "bad.arrow", "--create"]);
+        assert!(told.code == 1 && told.err.contains("Arrow"), "{name}: {} {}", told.code, told.err);
+    }
+    for at in (0..whole.len()).step_by(whole.len() / 40) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x41;
+        stage.write("bad.arrow", &bytes);
+        let told = stage.run(&["import", "db", "t", "bad.arrow"]);
+        assert!([0, 1].contains(&told.code), "byte {at}: {} {}", told.code, told.err);
+        stage.good(&["db", "TRUNCATE t"]);
     }
 }
 

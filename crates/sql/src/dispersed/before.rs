@@ -111,7 +111,7 @@ pub(super) fn is_foreign(kept: &Kept, mine: &BTreeSet<Name>) -> bool {
 /// Two databases cannot have the same rows at clouds: each would take those of the other for strays.
 pub(super) fn foreign(table: &Table) -> Error {
     Error::Conflict(format!(
-        "table {0}: it lies with clouds as another database has it, of which this one was made (`restore --as-new`): it is changed there;          DROP TABLE {0} lets go of it here alone",
+        "table {0}: it lies with clouds as another database has it, of which this one was made (`restore --as-new`): it is changed there; DROP TABLE {0} lets go of it here alone",
         table.name
     ))
 }
@@ -119,7 +119,7 @@ pub(super) fn foreign(table: &Table) -> Error {
 /// Whoever went on with the old key would take the rows of others for strays.
 pub(super) fn gone(table: &Table, cloud: &Cloud) -> Error {
     Error::Conflict(format!(
-        "table {}: another client has changed the key (`counterfoil rekey --data`), as cloud {} shows:          `counterfoil restore --from {} NEW --key-file SHARES`, with shares of the new key, brings it back",
+        "table {}: another client has changed the key (`counterfoil rekey --data`), as cloud {} shows: `counterfoil restore --from {} NEW --key-file SHARES`, with shares of the new key, brings it back",
         table.name, cloud.name, cloud.url
     ))
 }

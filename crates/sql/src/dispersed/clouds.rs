@@ -335,6 +335,9 @@ impl Session {
             Asked::Repair { table, how } => self.repair(&table, how),
             Asked::Relay { table, relaid } => self.relay(&table, &relaid),
             Asked::Leakage { .. } => unreachable!("answered above"),
+            Asked::Create { cloud, may_be_there: true } if named(&self.view()?, &cloud.name)?.is_some() => {
+                Ok(Outcome::Done("CREATE CLOUD"))
+            }
             Asked::Create { cloud, may_be_there } => {
                 let url = whole_url(&self.engine().dispersed, &cloud.url)?;
                 let cloud = Cloud { url, ..cloud };
