@@ -67,6 +67,9 @@ pub struct Session {
     pub(crate) cursors: std::collections::HashMap<String, Cursor>,
     pub(crate) notices: Vec<String>,
     pub(crate) cache: Cache,
+    /// Dispersed tables of which clouds are told once it is committed; and those that were dropped, by their numbers there.
+    pub(crate) untold: std::collections::HashSet<counterfoil_relation::TableId>,
+    pub(crate) dropped: Vec<[u8; 16]>,
     /// Dispersed tables that no other client changes while this session does.
     pub(crate) leased: dispersed::Leased,
 }
@@ -108,6 +111,8 @@ impl Session {
             cursors: Default::default(),
             notices: Vec::new(),
             cache: Cache::default(),
+            untold: Default::default(),
+            dropped: Vec::new(),
             leased: dispersed::Leased::default(),
         };
         session.tell_planner();

@@ -64,7 +64,7 @@ pub(crate) fn insert(
     }
     engine.relations.insert_in(&mut changed.statement, &mut *change.lease, table, batch).map_err(Error::Relation)?;
     session.guard.transaction.be_durable();
-    shared(&engine).note_untold(table.id);
+    session.note_untold(table.id);
     Ok(())
 }
 
@@ -159,7 +159,7 @@ pub(crate) fn delete(session: &mut Session, change: &mut Change, table: &Arc<Tab
     kept.gone(&all);
     keep(&mut change.lease, table.id, &kept)?;
     session.guard.transaction.be_durable();
-    shared(&engine).note_untold(table.id);
+    session.note_untold(table.id);
     Ok(all.len())
 }
 
@@ -186,7 +186,7 @@ pub(crate) fn truncate(session: &mut Session, change: &mut Change, table: &Arc<T
     keep(&mut change.lease, table.id, &kept)?;
     engine.relations.truncate(&mut *change.lease, table, restart).map_err(Error::Relation)?;
     session.guard.transaction.be_durable();
-    shared(&engine).note_untold(table.id);
+    session.note_untold(table.id);
     Ok(())
 }
 

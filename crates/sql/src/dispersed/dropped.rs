@@ -6,15 +6,19 @@
 //! 3  commit: that cloud has                                             cut before: likewise
 //! record of space SETTING: "dropped/" table [16] | layout u32 | cloud u16     01 | Dropped (postcard)
 //! ```
+//! Right behind the commit nobody else has the table, which was leased to be dropped. Later somebody may who has not heard of it: so it is
+//! looked at first whether a cloud shows a version that was not known when it was dropped, and if one does clouds keep it.
 //! A cloud that does not answer is asked again later, and as long as that is noted the secrets of catalogues of before are kept, in which it
 //! may show the table (before.rs). DROP CLOUD ends it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 
 use counterfoil_disperse::fragments::Name;
-use counterfoil_disperse::{self as disperse, Catalogue, Failure, Kept, Secret, TableNumber};
+use counterfoil_disperse::{
+    self as disperse, Catalogue, Client, Contents, Failure, Kept, Patient, Secret, Shown, TableNumber,
+};
 use counterfoil_log::{View, record_space};
 use counterfoil_relation::Table;
 use parking_lot::Mutex;
@@ -23,7 +27,7 @@ use zeroize::{Zeroize as _, Zeroizing};
 
 use super::clouds::{self, Cloud};
 use super::push::{PAUSE, each};
-use super::{Dispersed, before, catalogue, define, shared};
+use super::{Dispersed, before, catalogue, define, learning, shared};
 use crate::error::{Error, Result};
 use crate::session::Session;
 use crate::transaction::Change;
@@ -44,6 +48,10 @@ struct Dropped {
     rows: String,
     /// What tells its files from others.
     files_key: [u8; 32],
+    /// For each client the last version that he told, as far as they were known when the table was dropped.
+    writers: BTreeMap<Client, u64>,
+    /// All clouds of that layout, by what people call them.
+    clouds: Vec<String>,
 }
 
 impl Drop for Dropped {
@@ -79,7 +87,7 @@ impl Due {
         is_due
     }
 
-    fn set(&self, at: Instant) {
+    pub(super) fn set(&self, at: Instant) {
         *self.0.lock() = When::At(at);
     }
 
@@ -121,7 +129,7 @@ impl Dropped {
 }
 
 /// Notes what clouds are to let go of, in the transaction that drops a table: of clouds that are gone nothing is known.
-pub(super) fn note(session: &Session, change: &mut Change, table: &Table, kept: &Kept) -> Result<()> {
+pub(super) fn note(session: &mut Session, change: &mut Change, table: &Table, kept: &Kept) -> Result<()> {
     for layout in kept.layouts() {
         let coder = layout.coder().map_err(|refusal| Error::Sql(refusal.to_string()))?;
         for (at, name) in layout.declaration.clouds.iter().enumerate() {
@@ -137,12 +145,14 @@ pub(super) fn note(session: &Session, change: &mut Change, table: &Table, kept: 
                 cloud: (cloud.name, cloud.url, cloud.secret_file),
                 rows: coder.table_name(at).as_str().to_owned(),
                 files_key: *files_key.expose(),
+                writers: kept.writers.clone(),
+                clouds: layout.declaration.clouds.clone(),
             };
             let name = [RECORDS, &number, &layout.number.to_be_bytes(), &(at as u16).to_be_bytes()].concat();
             change.lease.put_record(record_space::SETTING, &name, &dropped.to_bytes())?;
         }
     }
-    shared(session.engine()).dropped.set(Instant::now());
+    session.dropped.push(kept.declaration().table);
     Ok(())
 }
 
@@ -178,28 +188,31 @@ impl Session {
     /// Has clouds let go of tables that are gone, those that may not have yet.
     pub(super) fn tell_dropped(&mut self) -> Result<()> {
         let dispersed = shared(self.engine()).clone();
+        let leased = std::mem::take(&mut self.dropped);
         if !self.rights.writes || !dispersed.dropped.take() {
             return Ok(());
         }
         // The catalogue is of all tables: another one's must not come in between.
         let _one_at_a_time = dispersed.telling.lock();
         let view = self.guard.engine.store.snapshot()?;
-        let (all, catalogues) = (all(&view)?, before::all(&dispersed, &view));
-        drop(view);
+        let (mut all, catalogues) = (all(&view)?, before::all(&dispersed, &view));
         if all.is_empty() {
             return Ok(());
         }
+        self.leave_what_others_use(&view, &mut all, (&catalogues, &leased))?;
+        drop(view);
         let mut clouds: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         all.iter().enumerate().for_each(|(at, (_, of))| clouds.entry(&of.cloud.1).or_default().push(at));
         let clouds: Vec<Vec<usize>> = clouds.into_values().collect();
         let gone = Mutex::new(Vec::new());
         // The newest layout first: it is that which brings the table back.
         let told = each(clouds.len(), |cloud| {
-            clouds[cloud].iter().rev().try_for_each(|at| {
-                all[*at].1.let_go(&dispersed, &catalogues)?;
-                gone.lock().push(*at);
-                Ok(())
-            })
+            let told = clouds[cloud].iter().rev().map(|at| {
+                let told = all[*at].1.let_go(&dispersed, &catalogues);
+                gone.lock().extend(told.is_ok().then_some(*at));
+                told
+            });
+            told.fold(Ok(()), Result::and)
         });
         for (cloud, told) in clouds.iter().zip(&told) {
             let (Some(at), Err(failure)) = (cloud.first(), told) else { continue };
@@ -219,5 +232,100 @@ impl Session {
             Ok(())
         })?;
         catalogues.last().map_or(Ok(()), |own| self.forget_keys_of_before(&own.name()))
+    }
+
+    /// Of tables that were dropped some time ago another client may not have heard, and have told a later version: then it stays, and is
+    /// his. That is seen where all of a table's clouds answer; before that none of them lets go of it.
+    fn leave_what_others_use(
+        &mut self,
+        view: &dyn View,
+        all: &mut Vec<(Vec<u8>, Dropped)>,
+        (catalogues, leased): (&[Arc<Catalogue>], &[TableNumber]),
+    ) -> Result<()> {
+        let dispersed = shared(self.engine()).clone();
+        let (client, mut looked) = (dispersed.leases.client(view)?, BTreeMap::new());
+        for cloud in clouds::all(view)? {
+            let names = |(_, dropped): &(Vec<u8>, Dropped)| {
+                dropped.number.is_some_and(|number| !leased.contains(&number)) && dropped.clouds.contains(&cloud.name)
+            };
+            if all.iter().any(names) {
+                let look = |catalogue: &Arc<Catalogue>| -> Result<Contents, Failure> {
+                    let opened = catalogue::opened(&dispersed, catalogue, &cloud);
+                    let opened = opened.map_err(|error| Failure::Refused(error.to_string()))?;
+                    catalogue.contents(&*opened, &Patient)
+                };
+                looked.insert(cloud.name.clone(), catalogues.iter().map(look).collect::<Result<Vec<_>, _>>());
+            }
+        }
+        let (mut others, mut later) = (Vec::new(), 0);
+        let look = |dropped: &Dropped| match dropped.number.is_some_and(|number| leased.contains(&number)) {
+            true => Found::Nobodys,
+            false => dropped.look(&looked, &client),
+        };
+        all.retain(|(name, dropped)| match look(dropped) {
+            Found::Nobodys => true,
+            Found::SomebodyElses => {
+                others.push((name.clone(), dropped.table.clone()));
+                false
+            }
+            Found::Unknown => {
+                later += 1;
+                false
+            }
+        });
+        if later > 0 {
+            dispersed.dropped.set(Instant::now() + PAUSE);
+        }
+        if others.is_empty() {
+            return Ok(());
+        }
+        self.change(|_, change| {
+            others.iter().try_for_each(|(name, _)| Ok(change.lease.delete_record(record_space::SETTING, name)?))
+        })?;
+        let tables: BTreeSet<String> = others.into_iter().map(|(_, table)| table).collect();
+        let text = "another client has gone on with it since it was dropped here: clouds keep it";
+        self.notices.extend(tables.iter().map(|table| format!("table {table}: {text}")));
+        Ok(())
+    }
+}
+
+/// Whose a table is that was dropped.
+enum Found {
+    Nobodys,
+    SomebodyElses,
+    /// Not all of its clouds say it, or somebody is about to change it.
+    Unknown,
+}
+
+/// What clouds show of catalogues, by their names.
+type Looked = BTreeMap<String, Result<Vec<Contents>, Failure>>;
+
+impl Dropped {
+    fn look(&self, looked: &Looked, own: &Client) -> Found {
+        let Some(number) = &self.number else { return Found::Nobodys };
+        let mut found = Found::Nobodys;
+        // Clouds that nobody calls by a name any more are no longer asked.
+        for look in self.clouds.iter().filter_map(|cloud| looked.get(cloud)) {
+            let Ok(contents) = look else {
+                found = Found::Unknown;
+                continue;
+            };
+            for contents in contents {
+                let shown = contents.tables.iter().filter(|(shown, _)| shown.table == *number);
+                let is_later = |shown: &Shown| {
+                    let there = learning::shown(&shown.parts).ok().flatten();
+                    let has =
+                        |(client, version): (&Client, &u64)| self.writers.get(client).is_some_and(|own| own >= version);
+                    there.is_some_and(|there| !there.writers.iter().all(has))
+                };
+                if shown.into_iter().any(|(shown, _)| is_later(shown)) {
+                    return Found::SomebodyElses;
+                }
+                if contents.claims_of(number).values().any(|claim| claim.client != *own) {
+                    found = Found::Unknown;
+                }
+            }
+        }
+        found
     }
 }

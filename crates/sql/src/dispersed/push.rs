@@ -53,20 +53,37 @@ impl Session {
         if self.guard.transaction.in_block() {
             return;
         }
+        self.note_committed();
         self.tell_the_untold();
         self.give_back_leases();
     }
 
+    /// Notes that a transaction under way has something to tell of a table. Another session that looks before it is committed finds nothing:
+    /// so it is noted again behind that.
+    pub(super) fn note_untold(&mut self, table: TableId) {
+        shared(self.engine()).note_untold(table);
+        self.untold.insert(table);
+    }
+
+    fn note_committed(&mut self) {
+        let dispersed = shared(self.engine()).clone();
+        std::mem::take(&mut self.untold).into_iter().for_each(|table| dispersed.note_untold(table));
+        if !self.dropped.is_empty() {
+            dispersed.dropped.set(Instant::now());
+        }
+    }
+
     fn tell_the_untold(&mut self) {
         let engine = self.engine().clone();
+        let dispersed = shared(&engine).clone();
         if let Err(error) = self.tell_dropped() {
+            dispersed.dropped.set(Instant::now() + PAUSE);
             self.notices.push(format!("clouds let go of dropped tables later: {error}"));
         }
         // What others have not told is not told by one who may not write.
         if !self.rights.writes || shared(&engine).untold.lock().is_empty() {
             return;
         }
-        let dispersed = shared(&engine).clone();
         let _one_at_a_time = dispersed.telling.lock();
         if let Err(error) = self.check_all() {
             self.notices.push(format!("clouds are told later: {error}"));

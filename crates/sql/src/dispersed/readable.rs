@@ -8,7 +8,7 @@ use std::sync::Arc;
 use counterfoil_disperse::{Asking, Failure, Found, Goal, Layout, Report, Rows, State, Table as Away, Unanswered};
 use counterfoil_relation::Table;
 
-use super::repair::ROWS;
+use super::repair::{ROWS, are_all};
 use super::waiting::Waiting;
 use super::{is_put_back, keep, kept, notes, unanswered};
 use crate::error::{Error, Result};
@@ -157,6 +157,12 @@ impl Session {
         }
         if all.is_empty() {
             return Ok(());
+        }
+        if are_all(&all, &there) {
+            return Err(not_now(
+                table,
+                "it is all of its rows, so clouds or keys are others than they were: DROP TABLE lets go of all",
+            ));
         }
         self.change(|session, change| {
             session.is_leased_still(change, table)?;

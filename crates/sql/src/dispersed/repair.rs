@@ -60,7 +60,9 @@ impl Seen {
             lacking += usize::from(!is_owed && there.as_ref().is_ok_and(|(rows, _)| !rows.contains(row)));
         }
         let may_fail = layout.declaration.may_fail;
-        lacking > may_fail || owed > may_fail && self.showing(row) == 0
+        // Who does not answer may have what others are owed.
+        let is_silent = self.there.iter().any(Result::is_err);
+        lacking > may_fail || owed > may_fail && self.showing(row) == 0 && !is_silent
     }
 
     /// What is known of a layout, where clouds that answer are owed all that they do not show.
@@ -364,7 +366,7 @@ impl Session {
 }
 
 /// Whether these rows are all that is known of a table, and not nothing.
-fn are_all(gone: &Rows, kept: &Kept) -> bool {
+pub(super) fn are_all(gone: &Rows, kept: &Kept) -> bool {
     !gone.is_empty() && *gone == kept.live()
 }
 

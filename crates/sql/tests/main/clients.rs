@@ -347,6 +347,51 @@ fn a_cloud_that_has_lost_what_another_is_owed_has_lost_no_row() {
 }
 
 #[test]
+fn what_is_committed_is_told_whoever_looked_before() {
+    let mut world = world("id INT PRIMARY KEY, n INT FOR (sum)");
+    world.database.ask("INSERT INTO t VALUES (1, 1); CREATE TABLE l (id INT)");
+    let mut beside = Session::new(world.database.engine.clone()).expect("a session");
+    world.database.ask("BEGIN");
+    world.database.ask("INSERT INTO t VALUES (2, 20)");
+    // Somebody else looks what there is to tell: nothing that is committed.
+    assert_eq!(ask(&mut beside, "SELECT count(*) FROM l", &[]), "0");
+    assert_eq!(world.database.ask("COMMIT"), "COMMIT");
+    let mut other = client(&world.path("a"));
+    assert_eq!(other.ask("SELECT sum(n) FROM t"), "21");
+    world.database.ask("BEGIN");
+    world.database.ask("DROP TABLE t");
+    assert_eq!(ask(&mut beside, "SELECT count(*) FROM l", &[]), "0");
+    assert_eq!(world.database.ask("COMMIT"), "COMMIT");
+    let shown = world.database.ask("SHOW CLOUDS");
+    assert!(shown.lines().all(|line| line.ends_with("|0")), "{shown}");
+    assert!(other.ask("SELECT id FROM t").starts_with("error"));
+}
+
+#[test]
+fn a_table_that_was_dropped_out_of_reach_stays_with_whoever_has_gone_on() {
+    for away in [&["a", "b", "c"][..], &["b", "c"]] {
+        let mut world = world("id INT PRIMARY KEY, n INT FOR (sum)");
+        world.database.ask("INSERT INTO t VALUES (1, 1), (2, 20)");
+        let mut other = client(&world.path("c"));
+        away.iter().for_each(|cloud| world.set_there(cloud, false));
+        assert_eq!(world.database.ask("DROP TABLE t"), "DROP TABLE");
+        away.iter().for_each(|cloud| world.set_there(cloud, true));
+        // One has let go of it, or none: who has not heard goes on, and what he told counts.
+        let told = other.ask("REPAIR TABLE t TAKE OVER");
+        assert!(told.lines().all(|line| line.ends_with("|complete")), "{told}");
+        assert_eq!(other.ask("INSERT INTO t VALUES (3, 300)"), "INSERT 1");
+        world.database.session.take_notices();
+        let with = "WITH (engine = 'dispersed', clouds = 'a, b, c', key_backup = 'none')";
+        assert_eq!(world.database.ask(&format!("CREATE TABLE u (id INT) {with}")), "CREATE TABLE");
+        let notices = world.database.session.take_notices().join("\n");
+        assert!(notices.contains("another client has gone on with it since it was dropped here"), "{notices}");
+        assert_eq!(other.ask("SELECT sum(n), count(*) FROM t"), "321|3");
+        let repaired = other.ask("REPAIR TABLE t");
+        assert!(repaired.lines().all(|line| line.ends_with("|0|0|complete")), "{repaired}");
+    }
+}
+
+#[test]
 fn who_has_not_heard_that_a_table_was_dropped_makes_it_anew_at_no_cloud() {
     let mut world = world("id INT, n INT FOR (sum)");
     world.database.ask("INSERT INTO t VALUES (1, 1)");
