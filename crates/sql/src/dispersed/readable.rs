@@ -10,7 +10,7 @@ use counterfoil_relation::Table;
 
 use super::repair::{ROWS, are_all};
 use super::waiting::Waiting;
-use super::{is_put_back, keep, kept, notes, unanswered};
+use super::{is_put_back, keep, kept, notes, shared, unanswered};
 use crate::error::{Error, Result};
 use crate::session::Session;
 
@@ -144,15 +144,20 @@ impl Session {
         Ok(given)
     }
 
-    /// Lets go of rows that no clouds give back, when all of them answer.
+    /// Lets go of rows that no clouds give back, when all of them answer. They are asked twice: one that stumbles once has lost nothing.
     pub(super) fn let_go_of_the_unreadable(&mut self, table: &Arc<Table>) -> Result<()> {
+        let dispersed = shared(self.engine()).clone();
+        let _one_at_a_time = dispersed.telling.lock();
         let (there, seen, _) = self.look(table)?;
         let mut all = Rows::new();
         for (layout, seen) in there.layouts().iter().zip(&seen) {
             let state = seen.all_answer(layout).map_err(|what| not_now(table, &what))?;
             let place = Place { layout, state: &state, away: &seen.away };
             for rows in seen.away.neighbours(&state, 0, ROWS) {
-                all |= self.read_what_can_be(table, place, (&rows, u64::MAX))?.alone;
+                let once = self.read_what_can_be(table, place, (&rows, u64::MAX))?.alone;
+                if !once.is_empty() {
+                    all |= self.read_what_can_be(table, place, (&once, u64::MAX))?.alone;
+                }
             }
         }
         if all.is_empty() {
