@@ -52,6 +52,7 @@ mod sums;
 mod turns;
 mod unreadable;
 mod waiting;
+mod whose;
 mod words;
 
 use std::collections::HashMap;

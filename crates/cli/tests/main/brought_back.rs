@@ -482,6 +482,46 @@ fn a_table_that_was_dropped_while_a_cloud_was_away_goes_there_whatever_the_key()
     }
 }
 
+/// What a cloud has, by the names of its folders.
+fn there(stage: &Stage, cloud: &str) -> std::collections::BTreeSet<std::ffi::OsString> {
+    let entries = fs::read_dir(stage.path(cloud)).expect("a cloud");
+    entries.map(|entry| entry.expect("one").file_name()).collect()
+}
+
+#[test]
+fn a_database_made_of_another_one_drops_nothing_for_it() {
+    let (stage, _) = told();
+    stage.good(&["db", "DROP TABLE notes"]);
+    let before = there(&stage, "a");
+    set_there(&stage, "a", false);
+    stage.good(&["db", "DROP TABLE people"]);
+    stage.good(&["backup", "db", "copy"]);
+    stage.good(&["restore", "copy", "new", "--as-new"]);
+    set_there(&stage, "a", true);
+    stage.good(&["new", "SELECT 1"]);
+    assert_eq!(there(&stage, "a"), before);
+    stage.good(&["db", "SELECT 1"]);
+    assert!(there(&stage, "a").is_empty(), "{:?}", there(&stage, "a"));
+}
+
+#[test]
+fn a_dropped_table_stays_with_whoever_has_gone_on_under_another_key() {
+    let stage = with_another_client();
+    ["a", "b", "c"].into_iter().for_each(|cloud| set_there(&stage, cloud, false));
+    stage.good(&["db", "DROP TABLE people"]);
+    ["a", "b", "c"].into_iter().for_each(|cloud| set_there(&stage, cloud, true));
+    good_elsewhere(&stage, &["rekey", "other", "--data"]);
+    good_elsewhere(&stage, &["key", "split", "other", "--need", "2", "--of", "3", "others"]);
+    good_elsewhere(&stage, &["other", "INSERT INTO people VALUES (3000, 'elsewhere', 3)"]);
+    let told = stage.run(&["db", "SELECT 1"]);
+    assert!(told.code == 0 && told.err.contains("another client has gone on with it"), "{}", told.err);
+    assert_eq!(good_elsewhere(&stage, &["other", "SELECT count(*) FROM people"]), "count(*)\n32\n");
+    let repaired = good_elsewhere(&stage, &["other", "REPAIR TABLE people"]);
+    assert!(repaired.lines().skip(1).all(|line| line.ends_with(",0,0,complete")), "{repaired}");
+    let told = stage.run(&["db", "SELECT 1"]);
+    assert!(!told.err.contains("another client"), "it is said once: {}", told.err);
+}
+
 #[test]
 fn who_brings_a_database_back_ends_what_a_change_of_its_key_began() {
     let (stage, _) = told();

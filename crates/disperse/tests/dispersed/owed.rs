@@ -1,6 +1,6 @@
 //! Rows that some clouds lack, as it is known: they are read from the others, and nobody is at fault.
 
-use counterfoil_disperse::{Distribution, Fault, Report, Rows, Sum};
+use counterfoil_disperse::{Asking, Distribution, Fault, Goal, Report, Rows, Sum};
 use proptest::prelude::*;
 
 use crate::answers::{conditions, people};
@@ -65,6 +65,14 @@ proptest! {
             prop_assert!(matching.iter().all(|row| found.rows.contains(row)));
             let exactly = world.table.exactly(world.asking(), &given, &mut report).expect("an answer");
             prop_assert!(exactly.is_none_or(|rows| rows.iter().eq(matching.iter().copied())));
+            if !is_bad {
+                // One cloud that is honest is enough for whoever wants it soon, and is not to be the one that lacks rows.
+                let soon = Asking { goal: Goal::Performance, ..world.asking() };
+                let exactly = world.table.exactly(soon, &given, &mut Report::default()).expect("an answer");
+                prop_assert!(exactly.is_none_or(|rows| rows.iter().eq(matching.iter().copied())));
+                let found = world.table.read(soon, &[NOTE], &given, &mut Report::default()).expect("rows");
+                prop_assert!(matching.iter().all(|row| found.rows.contains(row)));
+            }
             prop_assert!(is_fair(&report), "{:?}", report);
         }
         let mut report = Report::default();

@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::{ColumnDef, ColumnOption, CreateTable};
 
 use super::distribution::distribution;
 use super::words::{Relaid, Used};
-use super::{clouds, columns, dropped, keep, kept, prefix, shared, words};
+use super::{clouds, columns, dropped, keep, kept, prefix, words};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::incidents::incidents;
@@ -173,7 +173,7 @@ pub(crate) fn renamed_column(
 /// Clouds are told what a table is called, since they bring it back.
 pub(crate) fn renamed(session: &mut Session, table: &Table) {
     session.guard.transaction.be_durable();
-    shared(session.engine()).note_untold(table.id);
+    session.note_untold(table.id);
 }
 
 fn operations(column: &str, words: &str) -> Result<Operations> {
@@ -300,7 +300,7 @@ impl Session {
             let kept = Kept::new(Secret::new(random()?), declaration, incidents(&*change.lease)?.len() as u64);
             keep(&mut change.lease, table.id, &kept)?;
             // What the table is goes to clouds, too.
-            shared(session.engine()).note_untold(table.id);
+            session.note_untold(table.id);
             Ok(Outcome::Done("CREATE TABLE"))
         })?;
         self.notices.extend(lines);

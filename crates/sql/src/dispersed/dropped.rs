@@ -6,8 +6,8 @@
 //! 3  commit: that cloud has                                             cut before: likewise
 //! record of space SETTING: "dropped/" table [16] | layout u32 | cloud u16     01 | Dropped (postcard)
 //! ```
-//! Right behind the commit nobody else has the table, which was leased to be dropped. Later somebody may who has not heard of it: so it is
-//! looked at first whether a cloud shows a version that was not known when it was dropped, and if one does clouds keep it.
+//! Somebody who has not heard of it may have gone on with it meanwhile: then it is his, and clouds keep it (whose.rs). So they do where this
+//! database was made of another one (`restore --as-new`), which has dropped it.
 //! A cloud that does not answer is asked again later, and as long as that is noted the secrets of catalogues of before are kept, in which it
 //! may show the table (before.rs). DROP CLOUD ends it.
 
@@ -16,9 +16,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use counterfoil_disperse::fragments::Name;
-use counterfoil_disperse::{
-    self as disperse, Catalogue, Client, Contents, Failure, Kept, Patient, Secret, Shown, TableNumber,
-};
+use counterfoil_disperse::{self as disperse, Catalogue, Client, Failure, Kept, Secret, TableNumber};
 use counterfoil_log::{View, record_space};
 use counterfoil_relation::Table;
 use parking_lot::Mutex;
@@ -27,13 +25,15 @@ use zeroize::{Zeroize as _, Zeroizing};
 
 use super::clouds::{self, Cloud};
 use super::push::{PAUSE, each};
-use super::{Dispersed, before, catalogue, define, learning, shared};
+use super::whose::{Known, Looks, Whose};
+use super::{Dispersed, before, catalogue, define, shared};
 use crate::error::{Error, Result};
 use crate::session::Session;
 use crate::transaction::Change;
 
 const RECORDS: &[u8] = b"dropped/";
 const VERSION: u8 = 1;
+const LATER: &str = "keeps what it has, and lets go of it later";
 
 /// What a cloud is to let go of.
 #[derive(Serialize, Deserialize)]
@@ -52,6 +52,8 @@ struct Dropped {
     writers: BTreeMap<Client, u64>,
     /// All clouds of that layout, by what people call them.
     clouds: Vec<String>,
+    /// What the catalogue of the database was called then; none: it had none.
+    catalogue: Option<String>,
 }
 
 impl Drop for Dropped {
@@ -110,6 +112,11 @@ impl Dropped {
         Zeroizing::new([&[VERSION][..], &told].concat())
     }
 
+    fn known(&self) -> Known<'_> {
+        let Self { number, writers, clouds, cloud, .. } = self;
+        Known { number: *number, writers, clouds, cloud: &cloud.0 }
+    }
+
     fn cloud(&self) -> Cloud {
         let (name, url, secret_file) = self.cloud.clone();
         Cloud { name, url, secret_file }
@@ -130,6 +137,7 @@ impl Dropped {
 
 /// Notes what clouds are to let go of, in the transaction that drops a table: of clouds that are gone nothing is known.
 pub(super) fn note(session: &mut Session, change: &mut Change, table: &Table, kept: &Kept) -> Result<()> {
+    let own = catalogue::of_database(shared(session.engine())).map(|(_, own)| own.name().as_str().to_owned());
     for layout in kept.layouts() {
         let coder = layout.coder().map_err(|refusal| Error::Sql(refusal.to_string()))?;
         for (at, name) in layout.declaration.clouds.iter().enumerate() {
@@ -147,6 +155,7 @@ pub(super) fn note(session: &mut Session, change: &mut Change, table: &Table, ke
                 files_key: *files_key.expose(),
                 writers: kept.writers.clone(),
                 clouds: layout.declaration.clouds.clone(),
+                catalogue: own.clone(),
             };
             let name = [RECORDS, &number, &layout.number.to_be_bytes(), &(at as u16).to_be_bytes()].concat();
             change.lease.put_record(record_space::SETTING, &name, &dropped.to_bytes())?;
@@ -184,6 +193,9 @@ fn all(view: &dyn View) -> Result<Vec<(Vec<u8>, Dropped)>> {
     view.records(record_space::SETTING, RECORDS).into_iter().map(read).collect()
 }
 
+/// A record, its name and what it says.
+type Noted = (Vec<u8>, Dropped);
+
 impl Session {
     /// Has clouds let go of tables that are gone, those that may not have yet.
     pub(super) fn tell_dropped(&mut self) -> Result<()> {
@@ -195,20 +207,73 @@ impl Session {
         // The catalogue is of all tables: another one's must not come in between.
         let _one_at_a_time = dispersed.telling.lock();
         let view = self.guard.engine.store.snapshot()?;
-        let (mut all, catalogues) = (all(&view)?, before::all(&dispersed, &view));
+        let (all, catalogues) = (all(&view)?, before::all(&dispersed, &view));
         if all.is_empty() {
             return Ok(());
         }
-        self.leave_what_others_use(&view, &mut all, (&catalogues, &leased))?;
+        let (goes, stays) = self.told_now(&view, all, (&catalogues, &leased))?;
         drop(view);
+        let gone = self.have_let_go(&goes, &catalogues);
+        if gone.is_empty() && stays.is_empty() {
+            return Ok(());
+        }
+        self.change(|_, change| {
+            let names = gone.iter().map(|at| &goes[*at].0).chain(&stays);
+            names.into_iter().try_for_each(|name| Ok(change.lease.delete_record(record_space::SETTING, name)?))
+        })?;
+        catalogues.last().map_or(Ok(()), |own| self.forget_keys_of_before(&own.name()))
+    }
+
+    /// What clouds are told of now, and the names of what they are never told: that of a database of which this one was made, and tables
+    /// with which others have gone on. The rest is told later.
+    fn told_now(
+        &mut self,
+        view: &dyn View,
+        all: Vec<Noted>,
+        (catalogues, leased): (&[Arc<Catalogue>], &[TableNumber]),
+    ) -> Result<(Vec<Noted>, Vec<Vec<u8>>)> {
+        let dispersed = shared(self.engine()).clone();
+        let mut clouds = clouds::all(view)?;
+        clouds.retain(|cloud| all.iter().any(|(_, dropped)| dropped.clouds.contains(&cloud.name)));
+        let looks = Looks::at(&dispersed, dispersed.leases.client(view)?, catalogues, clouds)?;
+        let is_own = |called: &String| catalogues.iter().any(|own| own.name().as_str() == called);
+        let (mut goes, mut stays, mut notices) = (Vec::new(), Vec::new(), BTreeSet::new());
+        for (name, dropped) in all {
+            let (table, cloud) = (&dropped.table, &dropped.cloud.0);
+            if !dropped.catalogue.iter().all(is_own) {
+                stays.push(name);
+                continue;
+            }
+            match looks.whose(&dropped.known(), dropped.number.is_some_and(|number| leased.contains(&number))) {
+                Whose::Nobodys => goes.push((name, dropped)),
+                Whose::SomebodyElses => {
+                    let text = "another client has gone on with it since it was dropped here: clouds keep it";
+                    notices.insert(format!("table {table}: {text}"));
+                    stays.push(name);
+                }
+                Whose::Unknown(failure) => {
+                    let why =
+                        failure.map_or_else(|| "somebody is about to change it".into(), |failure| failure.to_string());
+                    notices.insert(format!("table {table}: cloud {cloud} {LATER}: {why}"));
+                    dispersed.dropped.set(Instant::now() + PAUSE);
+                }
+            }
+        }
+        self.notices.extend(notices);
+        Ok((goes, stays))
+    }
+
+    /// Has each cloud let go of what it is to; which have.
+    fn have_let_go(&mut self, goes: &[Noted], catalogues: &[Arc<Catalogue>]) -> Vec<usize> {
+        let dispersed = shared(self.engine()).clone();
         let mut clouds: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-        all.iter().enumerate().for_each(|(at, (_, of))| clouds.entry(&of.cloud.1).or_default().push(at));
+        goes.iter().enumerate().for_each(|(at, (_, of))| clouds.entry(&of.cloud.1).or_default().push(at));
         let clouds: Vec<Vec<usize>> = clouds.into_values().collect();
         let gone = Mutex::new(Vec::new());
         // The newest layout first: it is that which brings the table back.
         let told = each(clouds.len(), |cloud| {
             let told = clouds[cloud].iter().rev().map(|at| {
-                let told = all[*at].1.let_go(&dispersed, &catalogues);
+                let told = goes[*at].1.let_go(&dispersed, catalogues);
                 gone.lock().extend(told.is_ok().then_some(*at));
                 told
             });
@@ -216,116 +281,10 @@ impl Session {
         });
         for (cloud, told) in clouds.iter().zip(&told) {
             let (Some(at), Err(failure)) = (cloud.first(), told) else { continue };
-            let Dropped { table, cloud, .. } = &all[*at].1;
-            let text = "keeps what it has, and lets go of it later";
-            self.notices.push(format!("table {table}: cloud {} {text}: {failure}", cloud.0));
+            let Dropped { table, cloud, .. } = &goes[*at].1;
+            self.notices.push(format!("table {table}: cloud {} {LATER}: {failure}", cloud.0));
             dispersed.dropped.set(Instant::now() + PAUSE);
         }
-        let gone = gone.into_inner();
-        if gone.is_empty() {
-            return Ok(());
-        }
-        self.change(|_, change| {
-            for at in gone {
-                change.lease.delete_record(record_space::SETTING, &all[at].0)?;
-            }
-            Ok(())
-        })?;
-        catalogues.last().map_or(Ok(()), |own| self.forget_keys_of_before(&own.name()))
-    }
-
-    /// Of tables that were dropped some time ago another client may not have heard, and have told a later version: then it stays, and is
-    /// his. That is seen where all of a table's clouds answer; before that none of them lets go of it.
-    fn leave_what_others_use(
-        &mut self,
-        view: &dyn View,
-        all: &mut Vec<(Vec<u8>, Dropped)>,
-        (catalogues, leased): (&[Arc<Catalogue>], &[TableNumber]),
-    ) -> Result<()> {
-        let dispersed = shared(self.engine()).clone();
-        let (client, mut looked) = (dispersed.leases.client(view)?, BTreeMap::new());
-        for cloud in clouds::all(view)? {
-            let names = |(_, dropped): &(Vec<u8>, Dropped)| {
-                dropped.number.is_some_and(|number| !leased.contains(&number)) && dropped.clouds.contains(&cloud.name)
-            };
-            if all.iter().any(names) {
-                let look = |catalogue: &Arc<Catalogue>| -> Result<Contents, Failure> {
-                    let opened = catalogue::opened(&dispersed, catalogue, &cloud);
-                    let opened = opened.map_err(|error| Failure::Refused(error.to_string()))?;
-                    catalogue.contents(&*opened, &Patient)
-                };
-                looked.insert(cloud.name.clone(), catalogues.iter().map(look).collect::<Result<Vec<_>, _>>());
-            }
-        }
-        let (mut others, mut later) = (Vec::new(), 0);
-        let look = |dropped: &Dropped| match dropped.number.is_some_and(|number| leased.contains(&number)) {
-            true => Found::Nobodys,
-            false => dropped.look(&looked, &client),
-        };
-        all.retain(|(name, dropped)| match look(dropped) {
-            Found::Nobodys => true,
-            Found::SomebodyElses => {
-                others.push((name.clone(), dropped.table.clone()));
-                false
-            }
-            Found::Unknown => {
-                later += 1;
-                false
-            }
-        });
-        if later > 0 {
-            dispersed.dropped.set(Instant::now() + PAUSE);
-        }
-        if others.is_empty() {
-            return Ok(());
-        }
-        self.change(|_, change| {
-            others.iter().try_for_each(|(name, _)| Ok(change.lease.delete_record(record_space::SETTING, name)?))
-        })?;
-        let tables: BTreeSet<String> = others.into_iter().map(|(_, table)| table).collect();
-        let text = "another client has gone on with it since it was dropped here: clouds keep it";
-        self.notices.extend(tables.iter().map(|table| format!("table {table}: {text}")));
-        Ok(())
-    }
-}
-
-/// Whose a table is that was dropped.
-enum Found {
-    Nobodys,
-    SomebodyElses,
-    /// Not all of its clouds say it, or somebody is about to change it.
-    Unknown,
-}
-
-/// What clouds show of catalogues, by their names.
-type Looked = BTreeMap<String, Result<Vec<Contents>, Failure>>;
-
-impl Dropped {
-    fn look(&self, looked: &Looked, own: &Client) -> Found {
-        let Some(number) = &self.number else { return Found::Nobodys };
-        let mut found = Found::Nobodys;
-        // Clouds that nobody calls by a name any more are no longer asked.
-        for look in self.clouds.iter().filter_map(|cloud| looked.get(cloud)) {
-            let Ok(contents) = look else {
-                found = Found::Unknown;
-                continue;
-            };
-            for contents in contents {
-                let shown = contents.tables.iter().filter(|(shown, _)| shown.table == *number);
-                let is_later = |shown: &Shown| {
-                    let there = learning::shown(&shown.parts).ok().flatten();
-                    let has =
-                        |(client, version): (&Client, &u64)| self.writers.get(client).is_some_and(|own| own >= version);
-                    there.is_some_and(|there| !there.writers.iter().all(has))
-                };
-                if shown.into_iter().any(|(shown, _)| is_later(shown)) {
-                    return Found::SomebodyElses;
-                }
-                if contents.claims_of(number).values().any(|claim| claim.client != *own) {
-                    found = Found::Unknown;
-                }
-            }
-        }
-        found
+        gone.into_inner()
     }
 }
