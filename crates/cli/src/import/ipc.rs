@@ -1,6 +1,10 @@
 //! Arrow: an IPC stream, as `--format arrow` writes one; columns come with their types.
 //!
-//! It is decoded piece by piece, so that a length which is a lie takes no more memory than there are bytes.
+//! ```text
+//! message   ff ff ff ff | bytes of its head u32, nought at the end | head (flatbuffer), which says how long its body is | body
+//! ```
+//! Heads are read here, bodies by the library, piece by piece: a length that is a lie takes no more memory than there are bytes. What is
+//! packed says itself how long it becomes, and the library makes room for that before it looks: it is refused.
 
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,6 +13,7 @@ use counterfoil::arrow::array::RecordBatch;
 use counterfoil::arrow::buffer::Buffer;
 use counterfoil::arrow::datatypes::SchemaRef;
 use counterfoil::arrow::ipc::reader::StreamDecoder;
+use counterfoil::arrow::ipc::root_as_message;
 use counterfoil::{ColumnInfo, Error, sql_type};
 
 use super::Batches;
@@ -16,9 +21,10 @@ use super::source::Source;
 use super::text::find;
 use crate::failure::input;
 
-const PIECE_BYTES: usize = 1 << 20;
+const PIECE_BYTES: u64 = 1 << 20;
 /// With which the other form of such files begins, whose parts are found from its end.
 const FILE_MARK: &[u8] = b"ARROW1";
+const CONTINUATION: [u8; 4] = [0xff; 4];
 
 /// A stream that is decoded as it is read.
 struct Stream {
@@ -26,13 +32,14 @@ struct Stream {
     decoder: StreamDecoder,
     /// What was read and not decoded yet.
     left: Buffer,
-    is_first: bool,
+    /// Bytes of the body that is read, and how many of them are left.
+    body: (u64, u64),
 }
 
 impl Stream {
     fn open(source: &Source) -> Result<Self, Error> {
         let (reader, decoder) = (source.reader()?, StreamDecoder::new());
-        Ok(Self { reader, decoder, left: Buffer::from(Vec::<u8>::new()), is_first: true })
+        Ok(Self { reader, decoder, left: Buffer::from(Vec::<u8>::new()), body: (0, 0) })
     }
 
     /// The columns: what was read on the way to them is of the first rows.
@@ -52,23 +59,69 @@ impl Stream {
             // The library says that it checks what it is given; what it has missed is an error here, too.
             let decoded = catch_unwind(AssertUnwindSafe(|| decoder.decode(left)));
             let decoded = decoded.map_err(|_| input("this is no Arrow stream that can be read"))?;
-            if let Some(batch) = decoded.map_err(|error| input(format!("this is no Arrow stream: {error}")))? {
-                return Ok(Some(batch));
-            }
+            let Some(batch) = decoded.map_err(|error| input(format!("this is no Arrow stream: {error}")))? else {
+                continue;
+            };
+            // A column of a type that takes no bytes has as many rows as it says.
+            return match batch.num_rows() as u64 > self.body.0.saturating_mul(8) {
+                true => Err(input("this is no Arrow stream: it has more rows than bits")),
+                false => Ok(Some(batch)),
+            };
         }
     }
 
-    /// Reads a piece; whether there was one.
+    /// Reads a piece of a body, or the next head; whether there was one.
     fn read(&mut self) -> Result<bool, Error> {
-        let mut piece = Vec::new();
-        let read = self.reader.by_ref().take(PIECE_BYTES as u64).read_to_end(&mut piece);
-        read.map_err(|error| input(format!("the Arrow stream cannot be read on: {error}")))?;
-        if std::mem::take(&mut self.is_first) && piece.starts_with(FILE_MARK) {
-            return Err(input("an Arrow file, whose parts are found from its end: write it as an IPC stream"));
-        }
+        let piece = match self.body.1 {
+            0 => self.head()?,
+            left => {
+                let piece = self.bytes(left.min(PIECE_BYTES))?;
+                self.body.1 -= piece.len() as u64;
+                piece
+            }
+        };
         self.left = Buffer::from(piece);
         Ok(!self.left.is_empty())
     }
+
+    fn bytes(&mut self, most: u64) -> Result<Vec<u8>, Error> {
+        let mut bytes = Vec::new();
+        let read = self.reader.by_ref().take(most).read_to_end(&mut bytes);
+        read.map_err(|error| input(format!("the Arrow stream cannot be read on: {error}")))?;
+        Ok(bytes)
+    }
+
+    /// The head of the next message, with what is before it; nothing at the end.
+    fn head(&mut self) -> Result<Vec<u8>, Error> {
+        let mut before = self.bytes(8)?;
+        if FILE_MARK.starts_with(&before[..before.len().min(FILE_MARK.len())]) && !before.is_empty() {
+            return Err(input("an Arrow file, whose parts are found from its end: write it as an IPC stream"));
+        }
+        let Some((mark, length)) = before.split_first_chunk::<4>() else { return Ok(before) };
+        let Ok(length) = <[u8; 4]>::try_from(length) else { return Ok(before) };
+        if *mark != CONTINUATION {
+            return Err(input("this is no Arrow stream: it does not begin as one"));
+        }
+        let head = self.bytes(u64::from(u32::from_le_bytes(length)))?;
+        // One that is cut, or none at the end of all, is for the library to tell.
+        if head.len() as u64 == u64::from(u32::from_le_bytes(length)) && !head.is_empty() {
+            let bytes = body_of(&head)?;
+            self.body = (bytes, bytes);
+        }
+        before.extend(head);
+        Ok(before)
+    }
+}
+
+/// How long the body of a message is, of a head that is one.
+fn body_of(head: &[u8]) -> Result<u64, Error> {
+    let message = root_as_message(head).map_err(|error| input(format!("this is no Arrow stream: {error}")))?;
+    let of_dictionary = message.header_as_dictionary_batch().and_then(|batch| batch.data());
+    let rows = message.header_as_record_batch().or(of_dictionary);
+    if rows.is_some_and(|rows| rows.compression().is_some()) {
+        return Err(input("an Arrow stream that is packed: write it without compression, or as Parquet"));
+    }
+    u64::try_from(message.bodyLength()).map_err(|_| input("this is no Arrow stream: a body of less than no bytes"))
 }
 
 /// Names and SQL types of the columns.

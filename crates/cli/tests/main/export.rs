@@ -1,5 +1,11 @@
 //! Tables out to files, and back.
 
+use std::sync::Arc;
+
+use counterfoil::arrow::array::{ArrayRef, Int32Array, NullArray, RecordBatch};
+use counterfoil::arrow::ipc::CompressionType;
+use counterfoil::arrow::ipc::writer::{IpcWriteOptions, StreamWriter};
+
 use super::stage::Stage;
 
 const TABLE: &str = "CREATE TABLE t (
@@ -25,6 +31,23 @@ fn every_type_comes_back_through_every_format() {
     }
 }
 
+/// An Arrow stream of one column.
+fn stream(column: ArrayRef, options: IpcWriteOptions) -> Vec<u8> {
+    let batch = RecordBatch::try_from_iter([("id", column)]).expect("rows");
+    let mut writer = StreamWriter::try_new_with_options(Vec::new(), &batch.schema(), options).expect("a stream");
+    writer.write(&batch).expect("written");
+    writer.into_inner().expect("ended")
+}
+
+fn packed() -> Vec<u8> {
+    let options = IpcWriteOptions::default().try_with_compression(Some(CompressionType::LZ4_FRAME));
+    stream(Arc::new(Int32Array::from_iter_values(0..9999)), options.expect("known"))
+}
+
+fn nulls() -> Vec<u8> {
+    stream(Arc::new(NullArray::new(1 << 40)), IpcWriteOptions::default())
+}
+
 #[test]
 fn an_arrow_stream_makes_a_table_and_lies_about_nothing() {
     let stage = Stage::with_database();
@@ -37,13 +60,22 @@ fn an_arrow_stream_makes_a_table_and_lies_about_nothing() {
     // A length that is a lie, a stream that breaks off, the other form, and noise.
     let mut long = whole.clone();
     long[4..8].copy_from_slice(&i32::MAX.to_le_bytes());
-    for (name, bytes) in
-        [("long", &long[..]), ("cut", &whole[..whole.len() / 2]), ("file", b"ARROW1\0\0"), ("noise", &[7; 999])]
-    {
+    for (name, bytes) in [
+        ("long", &long[..]),
+        ("cut", &whole[..whole.len() / 2]),
+        ("file", b"ARROW1\0\0"),
+        ("noise", &[7; 999]),
+        ("short", &whole[..6]),
+    ] {
         stage.write("bad.arrow", bytes);
         let told = stage.run(&["import", "db", "bad", "bad.arrow", "--create"]);
         assert!(told.code == 1 && told.err.contains("Arrow"), "{name}: {} {}", told.code, told.err);
     }
+    // What is packed says how long it becomes, and rows that take no bytes are as many as they say.
+    stage.write("packed.arrow", packed());
+    stage.refused(&["import", "db", "bad", "packed.arrow", "--create"], 1, &["an Arrow stream that is packed"]);
+    stage.write("nulls.arrow", nulls());
+    stage.refused(&["import", "db", "t", "nulls.arrow"], 1, &["more rows than bits"]);
     for at in (0..whole.len()).step_by(whole.len() / 40) {
         let mut bytes = whole.clone();
         bytes[at] ^= 0x41;

@@ -142,11 +142,11 @@ impl Publications {
         let is_anew = self.runs.lock().get(table).is_none_or(|run| run.anew <= Instant::now());
         let done = self.run(database, table, is_anew, Box::new(move || this.worker.is_ended()));
         let every = done.as_ref().map_or(PATIENCE_MAX, |(every, _)| *every);
-        let done = done.map(|(_, done)| done).map_err(|error| error.to_string());
-        if let Some(error) = failure(&done) {
+        let done = done.as_ref().map(|(_, done)| done);
+        if let Some(error) = failure(done) {
             database.volume().options.note(&format!("publishing {table}: {error}"));
         }
-        self.note(database, table, (every, is_anew), &done);
+        self.note(database, table, (every, is_anew), done);
     }
 
     fn note(
@@ -154,7 +154,7 @@ impl Publications {
         database: &Database,
         table: &str,
         (every, is_anew): (Duration, bool),
-        done: &std::result::Result<Done, String>,
+        done: std::result::Result<&Done, &Error>,
     ) {
         let (now, error) = (Instant::now(), failure(done));
         let before = self.runs.lock().get(table).map(|run| (run.anew, run.at));
@@ -207,9 +207,7 @@ impl Publications {
             }
         };
         self.worker.start(self);
-        let done = Ok(done);
-        self.note(database, &asked.table, (every, true), &done);
-        let Ok(done) = done else { return Err(Error::new(Kind::Bug, "what was done is not")) };
+        self.note(database, &asked.table, (every, true), Ok(&done));
         self.worker.wake();
         let some = |text: String| vec![Some(text)];
         let columns = vec![
@@ -496,10 +494,10 @@ fn bring_up_to_date(
 }
 
 /// What went wrong first.
-fn failure(done: &std::result::Result<Done, String>) -> Option<String> {
+fn failure(done: std::result::Result<&Done, &Error>) -> Option<String> {
     match done {
         Ok(done) => done.failures.first().cloned(),
-        Err(error) => Some(error.clone()),
+        Err(error) => Some(error.to_string()),
     }
 }
 

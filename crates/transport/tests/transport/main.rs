@@ -5,4 +5,5 @@ mod buckets;
 mod certificates;
 mod patience;
 mod private;
+mod refusals;
 mod server;
