@@ -32,14 +32,14 @@ struct Stream {
     decoder: StreamDecoder,
     /// What was read and not decoded yet.
     left: Buffer,
-    /// Bytes of the body that is read, and how many of them are left.
-    body: (u64, u64),
+    /// Bytes that are left of the body that is read.
+    body: u64,
 }
 
 impl Stream {
     fn open(source: &Source) -> Result<Self, Error> {
         let (reader, decoder) = (source.reader()?, StreamDecoder::new());
-        Ok(Self { reader, decoder, left: Buffer::from(Vec::<u8>::new()), body: (0, 0) })
+        Ok(Self { reader, decoder, left: Buffer::from(Vec::<u8>::new()), body: 0 })
     }
 
     /// The columns: what was read on the way to them is of the first rows.
@@ -59,24 +59,19 @@ impl Stream {
             // The library says that it checks what it is given; what it has missed is an error here, too.
             let decoded = catch_unwind(AssertUnwindSafe(|| decoder.decode(left)));
             let decoded = decoded.map_err(|_| input("this is no Arrow stream that can be read"))?;
-            let Some(batch) = decoded.map_err(|error| input(format!("this is no Arrow stream: {error}")))? else {
-                continue;
-            };
-            // A column of a type that takes no bytes has as many rows as it says.
-            return match batch.num_rows() as u64 > self.body.0.saturating_mul(8) {
-                true => Err(input("this is no Arrow stream: it has more rows than bits")),
-                false => Ok(Some(batch)),
-            };
+            if let Some(batch) = decoded.map_err(|error| input(format!("this is no Arrow stream: {error}")))? {
+                return Ok(Some(batch));
+            }
         }
     }
 
     /// Reads a piece of a body, or the next head; whether there was one.
     fn read(&mut self) -> Result<bool, Error> {
-        let piece = match self.body.1 {
+        let piece = match self.body {
             0 => self.head()?,
             left => {
                 let piece = self.bytes(left.min(PIECE_BYTES))?;
-                self.body.1 -= piece.len() as u64;
+                self.body -= piece.len() as u64;
                 piece
             }
         };
@@ -105,8 +100,7 @@ impl Stream {
         let head = self.bytes(u64::from(u32::from_le_bytes(length)))?;
         // One that is cut, or none at the end of all, is for the library to tell.
         if head.len() as u64 == u64::from(u32::from_le_bytes(length)) && !head.is_empty() {
-            let bytes = body_of(&head)?;
-            self.body = (bytes, bytes);
+            self.body = body_of(&head)?;
         }
         before.extend(head);
         Ok(before)
@@ -121,7 +115,15 @@ fn body_of(head: &[u8]) -> Result<u64, Error> {
     if rows.is_some_and(|rows| rows.compression().is_some()) {
         return Err(input("an Arrow stream that is packed: write it without compression, or as Parquet"));
     }
-    u64::try_from(message.bodyLength()).map_err(|_| input("this is no Arrow stream: a body of less than no bytes"))
+    let bytes = u64::try_from(message.bodyLength());
+    let bytes = bytes.map_err(|_| input("this is no Arrow stream: a body of less than no bytes"))?;
+    // A column of a type that takes no bytes has as many rows as it says.
+    let lengths = rows.iter().flat_map(|rows| rows.nodes()).flatten().map(|node| node.length());
+    let most = lengths.chain(rows.map(|rows| rows.length())).max().unwrap_or(0);
+    match u64::try_from(most).is_ok_and(|most| most <= bytes.saturating_mul(8)) {
+        true => Ok(bytes),
+        false => Err(input("this is no Arrow stream: it has more rows than bits")),
+    }
 }
 
 /// Names and SQL types of the columns.
