@@ -13,6 +13,7 @@
 //! counterfoil-bench-publish figure8 [FOLDER]             bytes of summaries of changes
 //! counterfoil-bench-publish figure10 [LEVELS [FOLDER]]   response time with the cache of signatures
 //! counterfoil-bench-publish figure11 [FOLDER]            proofs of joins: boundary values against filters
+//! counterfoil-bench-publish holdings [ROWS]              the same with its tables loaded and signed (894,000 unless told)
 //! counterfoil-bench-publish totals [ROWS]                an aggregate by signed nodes and by rows (525,600 unless told)
 //! counterfoil-bench-publish year [READINGS]              a year of a series, a period a day (288 readings a day unless told)
 //! counterfoil-bench-publish schemes [ROWS]               a signature a record, a value or a group (10,000 unless told)
@@ -25,6 +26,7 @@ mod figure4;
 mod figure6;
 mod goals;
 mod heights;
+mod holdings;
 mod join;
 mod join_table;
 mod load;
@@ -70,6 +72,8 @@ fn run(words: &[&str]) -> Result<(), Failure> {
         ["figure10", levels, folder] => figure10::print(levels.parse()?, Some(folder.as_ref()))?,
         ["figure11"] => join_table::print(None)?,
         ["figure11", folder] => join_table::print(Some(folder.as_ref()))?,
+        ["holdings"] => holdings::print(894_000)?,
+        ["holdings", rows] => holdings::print(rows.parse()?)?,
         ["totals"] => totals::print(525_600)?,
         ["totals", rows] => totals::print(rows.parse()?)?,
         ["year"] => year::print(288)?,
@@ -78,7 +82,7 @@ fn run(words: &[&str]) -> Result<(), Failure> {
         ["schemes", rows] => schemes::print(rows.parse()?)?,
         _ => {
             return Err(
-                "usage: counterfoil-bench-publish table1 | table3 | table4 [RECORDS] | figure7 [RECORDS [FOLDER]] | goals [RECORDS] | served [RECORDS [FOLDER]] | figure4 [FOLDER] | figure6 [LEVELS [FOLDER]] | figure8 [FOLDER] | figure10 [LEVELS [FOLDER]] | figure11 [FOLDER] | totals [ROWS] | year [READINGS A DAY] | schemes [ROWS]"
+                "usage: counterfoil-bench-publish table1 | table3 | table4 [RECORDS] | figure7 [RECORDS [FOLDER]] | goals [RECORDS] | served [RECORDS [FOLDER]] | figure4 [FOLDER] | figure6 [LEVELS [FOLDER]] | figure8 [FOLDER] | figure10 [LEVELS [FOLDER]] | figure11 [FOLDER] | holdings [ROWS] | totals [ROWS] | year [READINGS A DAY] | schemes [ROWS]"
                     .into(),
             );
         }

@@ -12,6 +12,7 @@ mod owned;
 mod root;
 mod status;
 mod table;
+mod terms;
 
 use counterfoil::publishing::{self, Authorities};
 use counterfoil_publish as publish;
@@ -30,6 +31,9 @@ pub fn run(context: &Context, arguments: &Publish) -> Result<()> {
             keys::rotate(context, owned, new_root.as_deref(), *finish)
         }
         Some(PublishAction::Revoke { owned, key }) => keys::revoke(context, owned, key.as_deref()),
+        Some(PublishAction::Terms { owned, every, renew, max_age }) => {
+            terms::change(context, owned, terms::Asked { every: *every, renew: *renew, max_age: *max_age })
+        }
         Some(PublishAction::Status { of }) => status::run(context, of),
     }
 }

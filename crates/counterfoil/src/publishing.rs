@@ -36,7 +36,7 @@ pub(crate) use columns::column;
 pub use counterfoil_transport::{Account, Authorities, BucketAddress, Http, Patience, VerifierPage};
 pub use ledger::TableLedger;
 pub use opened::{KEY_LIFE, Opened, is_expiring, new_key, open};
-pub use publisher::note_owner;
+pub use publisher::note_signed;
 pub(crate) use publisher::{Answering, Publications};
 use push::push;
 pub use rows::{all, columns, create_sql, orders};

@@ -122,22 +122,32 @@ proptest! {
     }
 }
 
-/// Round 1000 of the League of Entropy's quicknet, signed in the same suite: the message is the digest of the number.
+/// Rounds of the League of Entropy's quicknet, signed in the same suite: the message is the digest of the number. The IRTF's
+/// draft has no vectors of its own.
 #[test]
-fn a_beacon_of_drand_verifies() {
+fn beacons_of_drand_verify_alone_and_added_up() {
     let key = PublicKey::from_bytes(&bytes::<96>(concat!(
         "83cf0f2896adee7eb8b5f01fcad3912212c437e0073e911fb90022d3e760183c8c4b450b6a0a6c3ac6a5776a2d106451",
         "0d1fec758c921cc22b0e17e63aaf4bcb5ed66304de9cf809bd274ca73bab4af5a6e9c76a4bc09e76eae8991ef5ece45a"
     )))
     .unwrap();
-    let signature = Signature::from_bytes(&bytes::<48>(
+    let signatures = [
         "b44679b9a59af2ec876b1a6b1ad52ea9b1615fc3982b19576350f93447cb1125e342b73a8dd2bacbe47e4b6b63ed5e39",
-    ))
-    .unwrap();
+        "b33bf3667cbd5a82de3a24b4e0e9fe5513cc1a0e840368c6e31f5fcfa79bea03f73896b25883abf2853d10337fb8fa41",
+        "ab066f9c12dd6de1336fca0f925192fb0c72a771c3e4c82ede1fd362c1a770f9eb05843c6308ce2530b53a99c0281a6e",
+    ]
+    .map(|signature| Signature::from_bytes(&bytes::<48>(signature)).unwrap());
     let round = |number: u64| Message(Sha256::digest(number.to_be_bytes()).into());
-    assert_eq!(verify(&key, &[round(1000)], None, &signature), Ok(()));
-    assert_eq!(verify(&key, &[round(1000)], Some(&[Hint::of(&round(1000))]), &signature), Ok(()));
-    assert_eq!(verify(&key, &[round(1001)], None, &signature), Err(SignatureError::Forged));
+    for (number, signature) in (1000..).zip(&signatures) {
+        assert_eq!(verify(&key, &[round(number)], None, signature), Ok(()));
+        assert_eq!(verify(&key, &[round(number)], Some(&[Hint::of(&round(number))]), signature), Ok(()));
+        assert_eq!(verify(&key, &[round(number + 1)], None, signature), Err(SignatureError::Forged));
+    }
+    let mut rounds: Vec<Message> = (1000..1003).map(round).collect();
+    rounds.sort_unstable();
+    let sum = SignatureSum::sum_of(&signatures).finish().unwrap();
+    assert_eq!(verify(&key, &rounds, None, &sum), Ok(()));
+    assert_eq!(verify(&key, &rounds[..2], None, &sum), Err(SignatureError::Forged));
 }
 
 #[test]

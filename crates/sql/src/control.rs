@@ -62,9 +62,7 @@ impl Session {
     pub(crate) fn discard(&mut self, what: &DiscardObject) -> Result<Outcome> {
         match what {
             DiscardObject::ALL => {
-                if self.guard.transaction.in_block() {
-                    return Err(Error::Misuse("DISCARD ALL stands outside transactions: COMMIT first".into()));
-                }
+                self.guard.transaction.allows_alone("DISCARD ALL")?;
                 self.cursors.clear();
                 self.prepared.clear();
                 self.reset_all()?;

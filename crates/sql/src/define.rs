@@ -265,9 +265,7 @@ impl Session {
     }
 
     fn vacuum(&mut self, name: Option<&str>) -> Result<Outcome> {
-        if self.guard.transaction.in_block() {
-            return Err(Error::Misuse("VACUUM is a transaction of its own: COMMIT first".into()));
-        }
+        self.guard.transaction.allows_alone("VACUUM")?;
         let relations = self.engine().relations.clone();
         let tables = {
             // A snapshot that lived on would keep what the steps free.
@@ -542,9 +540,9 @@ fn option(given: &SqlOption) -> Result<(String, String)> {
         return Err(Error::NotSupported(format!("the table option {given}")));
     };
     let name = fold(key);
-    let value = text(value)
-        .or_else(|| seconds(&name, value))
-        .ok_or_else(|| Error::Sql(format!("{name} wants a quoted text")))?;
+    let value = text(value).or_else(|| seconds(&name, value)).ok_or_else(|| {
+        Error::Sql(format!("{name} wants {}", if is_number(&name) { "a whole number" } else { "a quoted text" }))
+    })?;
     Ok((name, value))
 }
 
@@ -559,13 +557,16 @@ fn text(value: &Expr) -> Option<String> {
 /// The text of an option that may be a number.
 fn seconds(name: &str, value: &Expr) -> Option<String> {
     match value {
-        Expr::Value(ValueWithSpan { value: Literal::Number(number, false), .. })
-            if name == published::MAX_AGE || dispersed::option_is_number(name) =>
-        {
+        Expr::Value(ValueWithSpan { value: Literal::Number(number, false), .. }) if is_number(name) => {
             Some(number.clone())
         }
         _ => None,
     }
+}
+
+/// Whether an option is a number.
+fn is_number(name: &str) -> bool {
+    name == published::MAX_AGE || dispersed::option_is_number(name)
 }
 
 /// The columns of an index or key: plain names, in order.

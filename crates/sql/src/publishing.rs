@@ -391,9 +391,7 @@ impl Session {
         let Some(asked) = read(function)? else {
             return Err(Error::NotSupported(format!("CALL {}", function.name)));
         };
-        if self.guard.transaction.in_block() {
-            return Err(Error::Misuse("PUBLISH and UNPUBLISH are no part of a transaction: COMMIT first".into()));
-        }
+        self.guard.transaction.allows_alone("PUBLISH or UNPUBLISH")?;
         self.rights.to_publish()?;
         self.ask_publisher(&asked)
     }

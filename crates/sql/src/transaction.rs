@@ -81,6 +81,15 @@ impl Transaction {
         self.block.is_some()
     }
 
+    /// Refuses a statement that is no part of a transaction, as long as there is one.
+    pub(crate) fn allows_alone(&self, statement: &str) -> Result<()> {
+        let several = "COMMIT first, or run it alone (several statements in one text are a transaction, too)";
+        match self.in_block() {
+            true => Err(Error::Misuse(format!("{statement} is no part of a transaction: {several}"))),
+            false => Ok(()),
+        }
+    }
+
     pub(crate) fn has_failed(&self) -> bool {
         self.block.as_ref().is_some_and(|block| block.failed)
     }

@@ -138,8 +138,8 @@ fn named(publication: &Publication<TableLedger>, name: Option<&str>, place: &str
     }
 }
 
-/// Tells whoever was named; gives the owner's name.
-fn finish_up(publication: &mut Publication<TableLedger>, recipients: &Recipients, place: &str) -> Result<Owner> {
+/// Tells whoever was named of what was signed; gives the owner's name.
+pub fn finish_up(publication: &mut Publication<TableLedger>, recipients: &Recipients, place: &str) -> Result<Owner> {
     recipients.deliver(publication, place)?;
     if recipients.is_empty() {
         terminal::note("nobody was told yet: the next `publish` does, or this command with --out or --to");
@@ -147,6 +147,7 @@ fn finish_up(publication: &mut Publication<TableLedger>, recipients: &Recipients
     Ok(publication.owner())
 }
 
-fn print(owner: &Owner) -> Result<()> {
+/// Prints the owner's name.
+pub fn print(owner: &Owner) -> Result<()> {
     crate::output::put(&mut std::io::stdout().lock(), format!("{owner}\n").as_bytes())
 }

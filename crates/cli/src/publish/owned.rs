@@ -1,7 +1,7 @@
 //! A published table, opened from its owner's state.
 
 use counterfoil::Database;
-use counterfoil::publishing::{TableLedger, note_owner, open};
+use counterfoil::publishing::{TableLedger, note_signed, open};
 use counterfoil_proof::SecretKey;
 use counterfoil_publish::Publication;
 
@@ -29,7 +29,7 @@ pub fn with<T>(
         let mut publication = known.ok_or_else(nothing)?;
         let done = work(&mut publication)?;
         if let Some(table) = &state.table {
-            note_owner(&database, table, publication.owner())?;
+            note_signed(&database, table, &publication)?;
         }
         Ok(done)
     });

@@ -44,7 +44,7 @@ pub fn run(context: &Context, arguments: &Publish) -> Result<()> {
     // Whatever is wrong with the file was said before anything is made.
     let database = match database {
         Some(database) => database,
-        None => make_state(context, &place)?,
+        None => make_state(context, arguments, &place)?,
     };
     let published = match known {
         Some(publication) => Ok(publication),
@@ -77,8 +77,13 @@ fn state_place(arguments: &Publish) -> Result<String> {
     Ok(place)
 }
 
-/// Makes the database of the owner's state, on first use.
-fn make_state(context: &Context, place: &str) -> Result<Database> {
+/// Makes the database of the owner's state, on first use; where it lies beside the folder, what leads to both, too.
+fn make_state(context: &Context, arguments: &Publish, place: &str) -> Result<Database> {
+    let beside = arguments.out.as_deref().filter(|_| arguments.state.is_none()).and_then(Path::parent);
+    if let Some(parent) = beside.filter(|parent| !parent.as_os_str().is_empty()) {
+        let made = std::fs::create_dir_all(parent);
+        made.map_err(|error| counterfoil::Error::host("make the folder", parent.display(), &error))?;
+    }
     let database = init::create(context, context.options_without_key(place)?, true)?;
     terminal::done(format_args!("{place}: your keys are in it: keep it, and back it up"));
     Ok(database)

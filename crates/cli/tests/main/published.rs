@@ -49,6 +49,9 @@ fn what_is_published_can_be_asked_and_published_again() {
     let top =
         stage.good(&words("site", &owner, "SELECT symbol FROM prices WHERE price > 30 ORDER BY price DESC LIMIT 1"));
     assert_eq!(top, "symbol\nSAP\n");
+    // Folders on the way are made, for the state beside it, too.
+    stage.good(&["publish", "prices.csv", "--out", "deep/down/site", "--order-by", "symbol"]);
+    assert!(stage.path("deep/down/site.foil").is_file());
 }
 
 #[test]

@@ -132,6 +132,7 @@ fn wrong_use_says_what_to_do() {
     refused("PUBLISH TABLE quotes ORDER BY day SIGN GROUP (65) TO 'dir:x'", &["2 to 64 rows"]);
     refused("PUBLISH TABLE quotes ORDER BY day EVERY 'often' TO 'dir:x'", &["'1 hour'"]);
     refused("PUBLISH TABLE quotes TO 'dir:x'", &["ORDER BY"]);
+    refused("PUBLISH TABLE quotes ORDER BY day TO 'dir:x', 'dir:./x'", &["named twice"]);
     // Whoever cannot be reached is told of, and the rest is done.
     let told = stage
         .run(&["db", "PUBLISH TABLE quotes ORDER BY symbol, day ORDER BY price TO 'http://127.0.0.1:1', 'dir:site'"]);
@@ -148,6 +149,16 @@ fn a_root_key_is_taken_out_of_a_database_and_changed() {
     stage.refused(&["publish", "keygen", "root", "--from", "db"], 1, &["--table"]);
     let taken = stage.good(&["publish", "keygen", "root", "--from", "db", "--table", "quotes"]);
     assert_eq!(taken.trim(), owner);
+    // PUBLISH cannot ask for it: other terms are signed beside it.
+    let other = PUBLISH.replace(" TO ", " RENEW '30 days' MAX AGE '60 days' TO ");
+    stage.refused(&["db", &other], 1, &["kept elsewhere", "counterfoil publish terms"]);
+    let terms = ["publish", "terms", "db", "--table", "quotes", "--root", "root"];
+    stage.refused(&terms, 1, &["--renew"]);
+    stage.refused(&[&terms[..], &["--max-age", "60"]].concat(), 1, &["before they are renewed"]);
+    stage.good(&[&terms[..], &["--renew", "30", "--max-age", "60"]].concat());
+    stage.good(&["db", &other]);
+    let status = stage.good(&["publish", "status", "db", "--table", "quotes"]);
+    assert!(status.contains("after 30 days") && status.contains("signatures count for 60 days"), "{status}");
     let next = stage.good(&["publish", "keygen", "next"]);
     let rotate =
         ["publish", "rotate", "db", "--table", "quotes", "--root", "root", "--new-root", "next", "--out", "site"];

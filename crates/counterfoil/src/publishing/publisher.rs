@@ -10,7 +10,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use counterfoil_log::{View, record_space};
-use counterfoil_proof::{Definition, Owner, Scheme};
+use counterfoil_proof::{Definition, Scheme};
 use counterfoil_publish::{Beside, Plan, Publication, Secrets, Terms};
 use counterfoil_sql::{self as sql, Interrupt, Publish, Published, Publishing};
 use parking_lot::Mutex;
@@ -324,6 +324,7 @@ struct Begun {
 /// A cut in between leaves keys that the next PUBLISH takes.
 fn begin(database: &Database, asked: &Publish) -> Result<Begun> {
     let targets = asked.targets.iter().map(|target| Target::parse(target)).collect::<Result<Vec<_>>>()?;
+    are_different(&targets)?;
     targets.iter().try_for_each(|target| keep_outside(database, target))?;
     let mut connection = database.connect()?;
     let columns = rows::columns(&mut connection, &asked.table)?;
@@ -357,6 +358,14 @@ fn begin(database: &Database, asked: &Publish) -> Result<Begun> {
     let before = Publicized::of(&database.snapshot()?, &asked.table)?.map(|publicized| publicized.to_bytes());
     settle(database, &asked.table, Some(Publicized { every, renew, owner, orders, targets }.to_bytes()))?;
     Ok(Begun { owner: owner.to_string(), before, terms, notices })
+}
+
+/// Refuses a target that is named twice: it would be told twice each time.
+fn are_different(targets: &[Target]) -> Result<()> {
+    let twice = targets.iter().enumerate().find(|(at, target)| targets[..*at].contains(target));
+    twice.map_or(Ok(()), |(_, target)| {
+        Err(Error::new(Kind::Misuse, format!("{target} is named twice")).advise("name it once"))
+    })
 }
 
 /// Refuses a folder in which the database lies: it would be served with the folder.
@@ -443,7 +452,13 @@ fn again(opened: Opened, wanted: &Definition, asked: &Publish) -> Result<Publica
         let advice = format!("UNPUBLISH {} FORGET KEYS, and begin under another owner's name", quoted(&asked.table));
         return Err(Error::new(Kind::Misuse, what).advise(advice));
     }
-    publication.set_terms(now()?, terms(asked), &[]).map_err(told)?;
+    publication.set_terms(now()?, terms(asked), &[]).map_err(|error| match error {
+        counterfoil_publish::Error::RootNeeded => told(error).advise(format!(
+            "change them with `counterfoil publish terms DB --table {} --root ROOT`, then PUBLISH it on these",
+            quoted(&asked.table)
+        )),
+        error => told(error),
+    })?;
     Ok(publication)
 }
 
@@ -530,11 +545,16 @@ fn sign(
     Ok(())
 }
 
-/// Notes under which name a published table is found, where a root key was changed.
+/// Notes under which name a published table is found, and on which terms it is signed, where they were changed beside PUBLISH.
 ///
 /// # Errors
 /// Those of writing.
-pub fn note_owner(database: &Database, table: &str, owner: Owner) -> Result<()> {
-    let publicized = Publicized::of(&database.snapshot()?, table)?.filter(|publicized| publicized.owner != owner);
-    publicized.map_or(Ok(()), |publicized| settle(database, table, Some(Publicized { owner, ..publicized }.to_bytes())))
+pub fn note_signed(database: &Database, table: &str, publication: &Publication<TableLedger>) -> Result<()> {
+    let Some(known) = Publicized::of(&database.snapshot()?, table)? else { return Ok(()) };
+    let (owner, terms) = (publication.owner(), publication.terms());
+    let (every, renew) = (Duration::from_millis(terms.every), Duration::from_millis(terms.renew));
+    if (known.owner, known.every, known.renew) == (owner, every, renew) {
+        return Ok(());
+    }
+    settle(database, table, Some(Publicized { owner, every, renew, ..known }.to_bytes()))
 }

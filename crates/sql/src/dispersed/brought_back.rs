@@ -162,7 +162,9 @@ fn compare(lost: &mut [Lost], mut shown: Vec<(Lost, BTreeSet<u64>)>, cloud: &str
     for known in lost.iter_mut().filter(|known| known.definition.clouds.iter().any(|(name, ..)| name == cloud)) {
         let name = known.definition.name.clone();
         let Some(at) = shown.iter().position(|(other, _)| other.table == known.table) else {
-            note(format!("table {name}: cloud {cloud} shows nothing of it"));
+            note(format!(
+                "table {name}: cloud {cloud} shows nothing of it: it was dropped, and others were away, or that cloud has lost it"
+            ));
             continue;
         };
         let (other, places) = shown.swap_remove(at);

@@ -153,20 +153,15 @@ pub(super) fn let_go_at(
     })
 }
 
-/// Has a cloud let go of all that a catalogue shows of a table, whoever told it, and of the catalogue if it shows nothing else.
+/// Has a cloud let go of all that a catalogue shows of a table, whoever told it. The catalogue itself stays, empty as it may be: it is
+/// that of all tables and clients, and another one may be telling it of his table at this moment.
 pub(super) fn let_go(
     catalogue: &Catalogue,
     cloud: &dyn Provider,
     table: &disperse::TableNumber,
 ) -> Result<(), Failure> {
-    let (contents, name) = (catalogue.contents(cloud, &Patient)?, catalogue.name());
-    let own = contents.places_of(table);
-    let is_alone = own == contents.places;
-    match (own.is_empty(), is_alone) {
-        (true, _) => Ok(()),
-        (false, true) => cloud.drop_table(&name),
-        (false, false) => cloud.remove(&name, &own.into_iter().collect::<Vec<_>>()),
-    }
+    let own: Vec<u64> = catalogue.contents(cloud, &Patient)?.places_of(table).into_iter().collect();
+    if own.is_empty() { Ok(()) } else { cloud.remove(&catalogue.name(), &own) }
 }
 
 /// What clouds are about to be told of a table.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use counterfoil_disperse::leakage::{What, When, learned};
 use counterfoil_disperse::{Coding, Condition, Declaration, Placement};
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::sql::sqlparser::ast::Statement;
 
 use super::scan::DispersedScan;
 use super::sums::DispersedSums;
@@ -32,6 +33,10 @@ impl Session {
         let changed = change.as_ref().map(|change| (change.table.clone(), change.verb));
         let plan = match change {
             Some(change) => change.plan,
+            None if !matches!(statement, Statement::Query(_)) => {
+                let text = "EXPLAIN LEAKAGE of SELECT, INSERT, UPDATE or DELETE; of a table CREATE TABLE and ALTER TABLE say it themselves";
+                return Err(Error::NotSupported(text.into()));
+            }
             None => {
                 naming::name_columns(&mut statement, self.names);
                 let snapshot = self.view()?;

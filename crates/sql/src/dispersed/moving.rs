@@ -66,10 +66,7 @@ impl Session {
     /// Has a table lie otherwise, and moves its rows.
     pub(crate) fn relay(&mut self, name: &str, relaid: &Relaid) -> Result<Outcome> {
         let statement = if *relaid == Relaid::Refreshed { "REFRESH TABLE" } else { "ALTER TABLE" };
-        if self.guard.transaction.in_block() {
-            let text = format!("{statement} of a dispersed table is no part of a transaction: COMMIT first");
-            return Err(Error::Misuse(text));
-        }
+        self.guard.transaction.allows_alone(&format!("{statement} of a dispersed table"))?;
         self.rights.to_reach_out()?;
         self.lease_named(name)?;
         let dispersed = shared(self.engine()).clone();

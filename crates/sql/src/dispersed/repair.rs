@@ -126,9 +126,7 @@ impl Session {
     /// Compares what each cloud says it has with what it is to have, and mends it.
     pub(crate) fn repair(&mut self, name: &str, how: How) -> Result<Outcome> {
         let takes_over = how == How::TakeOver;
-        if self.guard.transaction.in_block() {
-            return Err(Error::Misuse("REPAIR TABLE is no part of a transaction: COMMIT first".into()));
-        }
+        self.guard.transaction.allows_alone("REPAIR TABLE")?;
         let view = self.view()?;
         let table = planner::table(self.engine(), &view, name)?;
         if !super::is_dispersed(&table) {

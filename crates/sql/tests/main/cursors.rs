@@ -116,7 +116,10 @@ fn discard_makes_a_session_new() {
         ("SET lock_timeout = '1s'", "SET"),
         ("PREPARE p AS SELECT 1", "PREPARE"),
         ("BEGIN", "BEGIN"),
-        ("DISCARD ALL", "error: DISCARD ALL stands outside transactions: COMMIT first"),
+        (
+            "DISCARD ALL",
+            "error: DISCARD ALL is no part of a transaction: COMMIT first, or run it alone (several statements in one text are a transaction, too)",
+        ),
         ("ROLLBACK", "ROLLBACK"),
         ("DISCARD ALL", "DISCARD ALL"),
         ("EXECUTE p", "error: no prepared statement p"),

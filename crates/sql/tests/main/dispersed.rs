@@ -474,6 +474,7 @@ fn what_cannot_be_is_told() {
             "takes 3",
         ),
         ("CREATE TABLE t (a INT) WITH (engine = 'dispersed', clouds = 'a', may_fail = 'x')", "a number is due"),
+        ("CREATE TABLE t (a INT) WITH (engine = 'dispersed', clouds = 'a', may_fail = -1)", "wants a whole number"),
         (&format!("CREATE TABLE t (a DOUBLE PRECISION FOR (sum)) {with}"), "declare it NUMERIC"),
         (&format!("CREATE TABLE t (a TEXT FOR (like)) {with}"), "FOR (prefix)"),
         (&format!("CREATE TABLE t (a TEXT FOR (speed)) {with}"), "equality, range, sum, prefix"),
@@ -544,6 +545,8 @@ fn plans_and_leakage_say_what_runs_where() {
     // What a cloud alone must not know is not said to be known.
     assert!(!told.lines().any(|line| line.starts_with("people|a|") && line.contains("the values\n")), "{told}");
     assert_eq!(world.database.ask("EXPLAIN LEAKAGE SELECT count(*) FROM plain"), "");
+    let told = world.database.ask("EXPLAIN LEAKAGE DROP TABLE people");
+    assert!(told.contains("EXPLAIN LEAKAGE of SELECT, INSERT, UPDATE or DELETE"), "{told}");
 }
 
 #[test]

@@ -19,6 +19,9 @@ const REVOKE_HELP: &str = "\
 For a signing key that somebody else may know. A new key signs everything again that it signed. Readers who have seen this do not \
 believe the old key any more; those who are kept from seeing it do until it expires.";
 
+const TERMS_HELP: &str = "\
+For a root key that is kept elsewhere: PUBLISH, which would change them otherwise, cannot ask for it. What is not said stays as it is.";
+
 /// Where a root key is that is kept elsewhere than in the state.
 #[derive(Args, Debug, Clone)]
 pub struct RootKey {
@@ -115,6 +118,21 @@ pub enum PublishAction {
         /// The key, as `publish status` shows it [default: the one that signs now]
         #[arg(long, value_name = "KEY")]
         key: Option<String>,
+    },
+    /// Change how often a published table is looked at, when signatures are renewed, and when they do not count any more
+    #[command(after_help = TERMS_HELP)]
+    Terms {
+        #[command(flatten)]
+        owned: Owned,
+        /// Minutes between two lists of changes, of a table that PUBLISH published
+        #[arg(long, value_name = "MINUTES", requires = "table", value_parser = clap::value_parser!(u32).range(1..=5_270_400))]
+        every: Option<u32>,
+        /// Days after which signatures are made again
+        #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=36500))]
+        renew: Option<u32>,
+        /// Days after which signatures do not count any more, longer than --renew
+        #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=36500))]
+        max_age: Option<u32>,
     },
     /// Show the keys of a published table, and how it stands
     Status {
