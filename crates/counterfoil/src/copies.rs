@@ -16,8 +16,8 @@ use counterfoil_flash::lock::WriterLock;
 use counterfoil_flash::{Device, FileDevice};
 use counterfoil_log::{Captured, Recovered, Snapshot, Writer, record_space};
 use counterfoil_relation::Relations;
-use counterfoil_sql::secrets_of_before;
 use counterfoil_sql::series_engine::SeriesTables;
+use counterfoil_sql::{leave_tables_to_the_other, secrets_of_before};
 use counterfoil_vault::{
     Counter as _, CounterError, CounterKind, DatabaseId, FileCounter, HeaderCopy, HostCounter, Succession,
 };
@@ -233,7 +233,10 @@ fn restore_as_new(source: &Snapshot, options: Options, progress: Progress<'_>) -
         if !writer.fill_from_with(source, &SeriesTables::new(), progress)? {
             return Err(stopped());
         }
-        incidents::record(writer, incidents::IncidentKind::Restored, &text)
+        writer.begin()?;
+        incidents::put(writer, incidents::IncidentKind::Restored, &text)?;
+        leave_tables_to_the_other(writer)?;
+        Ok(writer.commit().map(drop)?)
     })?;
     Ok(())
 }

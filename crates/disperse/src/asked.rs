@@ -145,6 +145,25 @@ pub(crate) fn ask(
     done
 }
 
+/// The same, of an answer that counts row by row: a cloud that shows rows and says behind them that others are not as they were written has
+/// come to its end, and what it says is given beside.
+///
+/// # Errors
+/// As [`ask`].
+pub(crate) fn ask_for_rows(
+    cloud: &Arc<dyn Provider>,
+    asked: (Name, Question),
+    wait: Wait<'_>,
+    take: &mut dyn FnMut(Answer) -> Result<(), Failure>,
+) -> Result<(bool, Option<Failure>), Failure> {
+    let mut is_refused = false;
+    let done = ask(cloud, asked, wait, &mut |answer| take(answer).inspect_err(|_| is_refused = true));
+    match done {
+        Err(damage @ Failure::Malformed(_)) if !is_refused => Ok((true, Some(damage))),
+        done => done.map(|is_done| (is_done, None)),
+    }
+}
+
 fn hear(
     parts: &Receiver<Part>,
     wait: Wait<'_>,

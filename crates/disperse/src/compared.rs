@@ -11,6 +11,25 @@ use crate::provider::Failure;
 use crate::state::{Rows, State};
 use crate::table::{Asking, Coded, Table};
 
+/// What a cloud shows of rows beside what it was given.
+#[derive(Debug, Default)]
+pub struct Compared {
+    /// Rows that it shows otherwise.
+    pub changed: Rows,
+    /// Rows that it does not show.
+    pub hidden: Rows,
+    /// What it said behind all that it could show.
+    pub damage: Option<Failure>,
+}
+
+/// What is known of a row while an answer comes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    Not,
+    AsGiven,
+    Changed,
+}
+
 impl Table {
     /// All live rows, in pieces of so many at most of which a cloud has neighbours: what it is asked about together says nothing more
     /// about them than that.
@@ -21,29 +40,33 @@ impl Table {
         pieces.map(|some| self.coder().rows(&state.epochs, cloud, some.to_vec()).flatten().collect()).collect()
     }
 
-    /// Of coded rows, those that a cloud shows otherwise than it was given them. Rows that it does not show are none of them.
+    /// Compares coded rows with what a cloud shows of them.
     ///
     /// # Errors
     /// [`Failure`].
-    pub fn changed_at(&self, asking: Asking<'_>, cloud: usize, coded: &Coded<'_>) -> Result<Rows, Failure> {
+    pub fn compared_at(&self, asking: Asking<'_>, cloud: usize, coded: &Coded<'_>) -> Result<Compared, Failure> {
         let given = self.fragments(asking.state, cloud, coded)?;
         let columns = given.columns.iter().map(|(name, _)| name.clone()).collect();
         let question = Question { columns, places: Some(given.places.clone()), ..Question::default() };
         let (is_enough, progress) = (AtomicBool::new(false), Progress::default());
         let wait = self.wait(asking.watch, &is_enough, &progress);
         // A place for each row, however often a cloud shows one.
-        let mut changed = vec![false; given.places.len()];
-        asked::ask(&self.clouds()[cloud], (self.coder().table_name(cloud), question), wait, &mut |answer: Answer| {
+        let mut seen = vec![Seen::Not; given.places.len()];
+        let asked = (self.coder().table_name(cloud), question);
+        let (_, damage) = asked::ask_for_rows(&self.clouds()[cloud], asked, wait, &mut |answer: Answer| {
             asking.watch.part(0)?;
-            note_differing(&given, &answer.rows, &mut changed)
+            note_seen(&given, &answer.rows, &mut seen)
         })?;
-        let places = given.places.iter().zip(changed).filter(|(_, is_changed)| *is_changed).map(|(place, _)| *place);
-        Ok(self.coder().rows(&asking.state.epochs, cloud, places.collect()).flatten().collect())
+        let rows = |wanted: Seen| -> Rows {
+            let places = given.places.iter().zip(&seen).filter(|(_, seen)| **seen == wanted).map(|(place, _)| *place);
+            self.coder().rows(&asking.state.epochs, cloud, places.collect()).flatten().collect()
+        };
+        Ok(Compared { changed: rows(Seen::Changed), hidden: rows(Seen::Not), damage })
     }
 }
 
-/// Notes the rows of which other fragments are shown than were given.
-fn note_differing(given: &Fragments, shown: &Fragments, changed: &mut [bool]) -> Result<(), Failure> {
+/// Notes which rows are shown, and of which other fragments than were given.
+fn note_seen(given: &Fragments, shown: &Fragments, seen: &mut [Seen]) -> Result<(), Failure> {
     if !shown.is_even() {
         return Err(Failure::Malformed("columns of different lengths".into()));
     }
@@ -51,7 +74,9 @@ fn note_differing(given: &Fragments, shown: &Fragments, changed: &mut [bool]) ->
         let Ok(at) = given.places.binary_search(place) else { continue };
         let is_as_given =
             |(name, own): &(Name, Data)| shown.column(name).is_some_and(|data| is_same(own, at, data, row));
-        changed[at] |= !given.columns.iter().all(is_as_given);
+        // One that it shows twice is as given if it is each time.
+        let is_as_given = seen[at] != Seen::Changed && given.columns.iter().all(is_as_given);
+        seen[at] = if is_as_given { Seen::AsGiven } else { Seen::Changed };
     }
     Ok(())
 }

@@ -10,8 +10,8 @@ use crate::table::{Asking, Fault, Table, Unanswered};
 
 /// What came of a question for rows.
 pub(crate) enum Came {
-    /// All of them.
-    Whole(Gathered),
+    /// All of them; and what is to be said of whoever gave them.
+    Whole(Gathered, Option<Fault>),
     /// Nothing, for others were faster.
     Late,
     /// Not what was asked for.
@@ -65,9 +65,15 @@ impl Table {
         let asked = self.question(asking, cloud, names.clone(), wanted);
         let mut gathered = Gathered::new(names.len());
         let mut take = |answer: Answer| gathered.add(self, (asking, cloud), &names, &answer, wanted);
-        match asked::ask(&self.clouds()[cloud], asked, wait, &mut take) {
-            Ok(true) => Ok(if gathered.order(wanted.rows) { Came::Whole(gathered) } else { Came::Not(Fault::Lacks) }),
-            Ok(false) => Ok(Came::Late),
+        match asked::ask_for_rows(&self.clouds()[cloud], asked, wait, &mut take) {
+            Ok((true, damage)) => {
+                let fault = damage.map(Fault::Failed);
+                match gathered.order(wanted.rows) {
+                    true => Ok(Came::Whole(gathered, fault)),
+                    false => Ok(Came::Not(fault.unwrap_or(Fault::Lacks))),
+                }
+            }
+            Ok((false, _)) => Ok(Came::Late),
             Err(Failure::CalledOff) => Err(Unanswered::CalledOff),
             Err(failure) => Ok(Came::Not(Fault::Failed(failure))),
         }

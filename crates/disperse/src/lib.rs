@@ -48,6 +48,7 @@ mod whole;
 pub use catalogue::{Catalogue, Contents, Shown, TableNumber, Told};
 pub use claims::{Claim, Client, above, rivals};
 pub use coder::{Coder, Common, Epochs, PREFIX_CHARACTERS_MAX, Unfit};
+pub use compared::Compared;
 pub use declaration::{Column, Declaration, Distribution, Kind, Operations, ROWS_MAX_DEFAULT};
 pub use errands::{ByErrands, Errands};
 pub use exact::sum_of;

@@ -162,7 +162,10 @@ impl Table {
                 }
                 match running.next() {
                     None | Some((_, Some(Ok(Came::Late)))) => {}
-                    Some((number, Some(Ok(Came::Whole(gathered))))) => pieced.there[number] = Some(gathered),
+                    Some((number, Some(Ok(Came::Whole(gathered, fault))))) => {
+                        pieced.there[number] = Some(gathered);
+                        fault.into_iter().for_each(|fault| report.note(pieced.holders[number], fault));
+                    }
                     Some((number, Some(Ok(Came::Not(fault))))) => report.note(pieced.holders[number], fault),
                     Some((_, Some(Err(unanswered)))) => break Err(unanswered),
                     Some((number, None)) => {

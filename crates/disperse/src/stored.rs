@@ -2,7 +2,9 @@
 //!
 //! 1. A file's name says what is in it: a retry writes the same file again, and what somebody else put there, or changed, is told
 //!    before anything reads it.
-//! 2. A file never changes. Rows that go are left out of a new file, and the old one is deleted after that: a cut in between leaves a
+//! 2. A file that is not as it was written is an obstacle for none of the others: what they have is shown, and goes, before its failure is
+//!    told.
+//! 3. A file never changes. Rows that go are left out of a new file, and the old one is deleted after that: a cut in between leaves a
 //!    row twice, of which one counts.
 
 use std::collections::{BTreeSet, HashSet};
@@ -78,6 +80,15 @@ impl<S: Store + ?Sized> Store for Arc<S> {
     }
 }
 
+/// What came of reading a file.
+enum Read {
+    Rows(Fragments),
+    /// It has none of the rows that are asked for.
+    NotAsked,
+    /// It is not there any more.
+    Gone,
+}
+
 /// A provider that keeps objects.
 pub struct StoredProvider<S> {
     store: S,
@@ -136,6 +147,19 @@ impl<S: Store> StoredProvider<S> {
         Ok(there.is_none_or(|rows| rows.places.iter().any(|place| places.binary_search(place).is_ok())))
     }
 
+    /// The rows of a file, unless it has none of those that are asked for.
+    fn read_if_asked(
+        &self,
+        table: &Name,
+        name: &FileName,
+        (question, columns): (&Question, &BTreeSet<&str>),
+    ) -> Result<Read, Failure> {
+        match self.may_have(table, name, question)? {
+            true => Ok(self.read(table, name, Some(columns))?.map_or(Read::Gone, Read::Rows)),
+            false => Ok(Read::NotAsked),
+        }
+    }
+
     fn delete(&self, table: &Name, name: &FileName) -> Result<(), Failure> {
         self.store.delete(table.as_str(), name.as_str())?;
         self.remembered.iter().for_each(|remembered| remembered.forget(table.as_str(), name.as_str()));
@@ -180,15 +204,15 @@ impl<S: Store> Provider for StoredProvider<S> {
 
     fn remove(&self, table: &Name, places: &[u64]) -> Result<(), Failure> {
         let gone: HashSet<u64> = places.iter().copied().collect();
-        let mut refused = None;
+        let mut failed = None;
         for name in self.files(table)? {
             match self.leave_out(table, &name, &gone) {
                 // Where there is no room for what is left of a file, others may go altogether, and make some.
-                Err(Failure::Refused(why)) => refused = Some(Failure::Refused(why)),
+                Err(failure @ (Failure::Refused(_) | Failure::Malformed(_))) => failed = Some(failure),
                 outcome => outcome?,
             }
         }
-        refused.map_or(Ok(()), Err)
+        failed.map_or(Ok(()), Err)
     }
 
     fn ask(
@@ -200,19 +224,25 @@ impl<S: Store> Provider for StoredProvider<S> {
         let names = question.columns.iter().chain(&question.sums).chain(question.tests.iter().map(Test::column));
         let columns: BTreeSet<&str> = names.map(Name::as_str).collect();
         // Whoever has a machine answer for them chooses places: the hash is one that they do not know.
-        let (mut seen, mut done) = (hashbrown::HashSet::new(), HashSet::new());
+        let (mut seen, mut done, mut damaged) = (hashbrown::HashSet::new(), HashSet::new(), None);
         for _ in 0..PASSES_MAX {
             let mut names = self.files(table)?;
             names.retain(|name| done.insert(name.clone()));
             let (mut is_settled, count) = (true, names.len());
             for name in names {
-                if !self.may_have(table, &name, question)? {
-                    continue;
-                }
-                let Some(rows) = self.read(table, &name, Some(&columns))? else {
-                    // It was written anew meanwhile, without some rows: the others are in a file that is listed now.
-                    is_settled = false;
-                    continue;
+                let rows = match self.read_if_asked(table, &name, (question, &columns)) {
+                    Ok(Read::Rows(rows)) => rows,
+                    Ok(Read::NotAsked) => continue,
+                    Ok(Read::Gone) => {
+                        // It was written anew meanwhile, without some rows: the others are in a file that is listed now.
+                        is_settled = false;
+                        continue;
+                    }
+                    Err(failure @ Failure::Malformed(_)) => {
+                        damaged.get_or_insert(failure);
+                        continue;
+                    }
+                    Err(failure) => return Err(failure),
                 };
                 if seen.is_empty() {
                     // Most files have as many rows as the first; but a listing may say what it likes.
@@ -224,7 +254,7 @@ impl<S: Store> Provider for StoredProvider<S> {
                 take(answer.ok_or_else(|| Failure::Malformed(format!("file {} lacks a column", name.as_str())))?)?;
             }
             if is_settled {
-                return Ok(());
+                return damaged.map_or(Ok(()), Err);
             }
         }
         Err(Failure::Unreachable("what lies there changes faster than it can be read".into()))

@@ -169,7 +169,12 @@ impl Table {
         progress.expects(wanted.rows.len());
         let wait = self.wait(asking.watch, is_enough, progress);
         let opening = Opening { table: self, asking, cloud, columns, names, wanted, progress };
-        let opened = opening.open(|take| asked::ask(&self.clouds()[cloud], asked, wait, take));
+        let mut damage = None;
+        let opened = opening.open(|take| {
+            let (is_done, found) = asked::ask_for_rows(&self.clouds()[cloud], asked, wait, take)?;
+            damage = found.map(Fault::Failed);
+            Ok(is_done)
+        });
         let nothing = |fault: Option<Fault>| Fetched {
             columns: ids.iter().map(|_| None).collect(),
             faults: fault.map(|fault| (cloud, fault)).into_iter().collect(),
@@ -177,10 +182,11 @@ impl Table {
         match opened {
             Ok(Some(opened)) => match opened.in_order(&opening.columns, wanted.rows.len()) {
                 Some(columns) => {
-                    let is_forged = columns.iter().any(Option::is_none);
-                    Ok(Fetched { columns, faults: is_forged.then_some((cloud, Fault::Forged)).into_iter().collect() })
+                    let forged = columns.iter().any(Option::is_none).then_some(Fault::Forged);
+                    let faults = [forged, damage].into_iter().flatten().map(|fault| (cloud, fault)).collect();
+                    Ok(Fetched { columns, faults })
                 }
-                None => Ok(nothing(Some(Fault::Lacks))),
+                None => Ok(nothing(Some(damage.unwrap_or(Fault::Lacks)))),
             },
             Ok(None) => Ok(nothing(None)),
             Err(Failure::CalledOff) => Err(Unanswered::CalledOff),

@@ -128,8 +128,8 @@ pub use copy::CopyOut;
 pub use description::Description;
 pub use direct::{ColumnName, Condition, Question, column};
 pub use dispersed::{
-    AtClouds, BroughtBack, CloudSecret, Clouds, Lost, Owner, clouds_sql, for_clause, is_dispersed, lost_tables,
-    rows_elsewhere, secrets_of_before,
+    AtClouds, BroughtBack, CloudSecret, Clouds, Lost, Owner, clouds_sql, for_clause, is_dispersed,
+    leave_tables_to_the_other, lost_tables, rows_elsewhere, secrets_of_before,
 };
 pub use engine::{Engine, EngineOptions, LITTLE_BYTES_MIN, MEMORY_BYTES_DEFAULT, Rows};
 pub use error::{Error, Named, Result};

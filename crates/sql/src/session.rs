@@ -67,9 +67,10 @@ pub struct Session {
     pub(crate) cursors: std::collections::HashMap<String, Cursor>,
     pub(crate) notices: Vec<String>,
     pub(crate) cache: Cache,
-    /// Dispersed tables of which clouds are told once it is committed; and those that were dropped, by their numbers there.
+    /// Dispersed tables of which clouds are told once it is committed; and those that were dropped, by their numbers there: whether so many
+    /// clouds have heard before that nobody has gone on with them.
     pub(crate) untold: std::collections::HashSet<counterfoil_relation::TableId>,
-    pub(crate) dropped: Vec<[u8; 16]>,
+    pub(crate) dropped: std::collections::BTreeMap<[u8; 16], bool>,
     /// Dispersed tables that no other client changes while this session does.
     pub(crate) leased: dispersed::Leased,
 }
@@ -112,7 +113,7 @@ impl Session {
             notices: Vec::new(),
             cache: Cache::default(),
             untold: Default::default(),
-            dropped: Vec::new(),
+            dropped: Default::default(),
             leased: dispersed::Leased::default(),
         };
         session.tell_planner();

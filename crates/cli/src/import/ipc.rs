@@ -6,8 +6,10 @@
 //! Heads are read here, bodies by the library, piece by piece: a length that is a lie takes no more memory than there are bytes. What is
 //! packed says itself how long it becomes, and the library makes room for that before it looks: it is refused.
 
+use std::cell::Cell;
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Once;
 
 use counterfoil::arrow::array::RecordBatch;
 use counterfoil::arrow::buffer::Buffer;
@@ -57,7 +59,7 @@ impl Stream {
             }
             let (decoder, left) = (&mut self.decoder, &mut self.left);
             // The library says that it checks what it is given; what it has missed is an error here, too.
-            let decoded = catch_unwind(AssertUnwindSafe(|| decoder.decode(left)));
+            let decoded = quietly(|| decoder.decode(left));
             let decoded = decoded.map_err(|_| input("this is no Arrow stream that can be read"))?;
             if let Some(batch) = decoded.map_err(|error| input(format!("this is no Arrow stream: {error}")))? {
                 return Ok(Some(batch));
@@ -105,6 +107,27 @@ impl Stream {
         before.extend(head);
         Ok(before)
     }
+}
+
+thread_local! {
+    static IS_QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs what may panic of what it is given, without a word of that on standard error: whoever calls says what it is.
+fn quietly<T>(body: impl FnOnce() -> T) -> std::thread::Result<T> {
+    static SAYS_LESS: Once = Once::new();
+    SAYS_LESS.call_once(|| {
+        let says = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            if !IS_QUIET.get() {
+                says(panic);
+            }
+        }));
+    });
+    IS_QUIET.set(true);
+    let done = catch_unwind(AssertUnwindSafe(body));
+    IS_QUIET.set(false);
+    done
 }
 
 /// How long the body of a message is, of a head that is one.

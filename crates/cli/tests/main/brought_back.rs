@@ -475,8 +475,7 @@ fn a_table_that_was_dropped_while_a_cloud_was_away_goes_there_whatever_the_key()
     assert!(code == Some(1) && says.contains("table 'v' not found"), "{says}");
     stage.good(&["db", "DROP TABLE people, notes"]);
     for cloud in ["a", "b", "c"] {
-        let left = fs::read_dir(stage.path(cloud)).expect("a cloud");
-        let left: Vec<_> = left.map(|entry| entry.expect("one").file_name()).collect();
+        let left = there(&stage, cloud);
         // The old catalogue says there that tables were told under another key.
         assert!(left.len() <= 1, "{cloud}: {left:?}");
     }
@@ -484,8 +483,10 @@ fn a_table_that_was_dropped_while_a_cloud_was_away_goes_there_whatever_the_key()
 
 /// What a cloud has, by the names of its folders.
 fn there(stage: &Stage, cloud: &str) -> std::collections::BTreeSet<std::ffi::OsString> {
-    let entries = fs::read_dir(stage.path(cloud)).expect("a cloud");
-    entries.map(|entry| entry.expect("one").file_name()).collect()
+    let entries = fs::read_dir(stage.path(cloud)).expect("a cloud").map(|entry| entry.expect("one"));
+    // The catalogue's folder stays when nothing is in it any more.
+    let has_files = |entry: &fs::DirEntry| fs::read_dir(entry.path()).expect("a folder").next().is_some();
+    entries.filter(has_files).map(|entry| entry.file_name()).collect()
 }
 
 #[test]
@@ -502,6 +503,41 @@ fn a_database_made_of_another_one_drops_nothing_for_it() {
     assert_eq!(there(&stage, "a"), before);
     stage.good(&["db", "SELECT 1"]);
     assert!(there(&stage, "a").is_empty(), "{:?}", there(&stage, "a"));
+}
+
+#[test]
+fn a_database_made_of_another_one_changes_nothing_that_no_catalogue_shows() {
+    let stage = dispersed();
+    let with = "WITH (engine = 'dispersed', clouds = 'a, b, c'";
+    stage.good(&["db", &format!("CREATE TABLE alone (id INT, n INT FOR (sum)) {with}, key_backup = 'none')")]);
+    stage.good(&["db", "INSERT INTO alone VALUES (1, 10), (2, 20)"]);
+    // Of one that is as young no cloud has been told.
+    ["a", "b", "c"].into_iter().for_each(|cloud| set_there(&stage, cloud, false));
+    stage.good(&["db", &format!("CREATE TABLE young (id INT, n INT FOR (sum)) {with})")]);
+    stage.good(&["db", "INSERT INTO young VALUES (3, 300)"]);
+    stage.good(&["backup", "db", "copy"]);
+    stage.good(&["restore", "copy", "new", "--as-new"]);
+    ["a", "b", "c"].into_iter().for_each(|cloud| set_there(&stage, cloud, true));
+    for table in ["alone", "young"] {
+        for (before, behind) in
+            [("DELETE FROM", ""), ("INSERT INTO", "VALUES (9, 9)"), ("TRUNCATE", ""), ("REPAIR TABLE", "TAKE OVER")]
+        {
+            stage.refused(&["new", &format!("{before} {table} {behind}")], 4, &["of which this one was made"]);
+        }
+    }
+    assert_eq!(stage.good(&["new", "SELECT sum(n) FROM alone"]), "sum(n)\n30\n");
+    assert_eq!(stage.good(&["new", "SELECT sum(n) FROM young"]), "sum(n)\n300\n");
+    for table in ["alone", "young"] {
+        let told = stage.run(&["new", &format!("DROP TABLE {table}")]);
+        assert!(told.code == 0 && told.err.contains("its clouds keep what they have"), "{}", told.err);
+        stage.good(&["new", "SELECT 1"]);
+    }
+    assert_eq!(stage.good(&["db", "SELECT sum(n), count(id) FROM alone"]), "sum(n),count(id)\n30,2\n");
+    assert_eq!(stage.good(&["db", "SELECT sum(n), count(id) FROM young"]), "sum(n),count(id)\n300,1\n");
+    // What it makes itself is its own.
+    stage.good(&["new", &format!("CREATE TABLE own (id INT, n INT FOR (sum)) {with}, key_backup = 'none')")]);
+    stage.good(&["new", "INSERT INTO own VALUES (5, 50000)"]);
+    assert_eq!(stage.good(&["new", "SELECT sum(n) FROM own"]), "sum(n)\n50000\n");
 }
 
 #[test]

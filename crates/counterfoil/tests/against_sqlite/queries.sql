@@ -49,3 +49,5 @@ SELECT f.origin, count(*) FROM flights f JOIN weather w ON w.origin = f.origin A
 SELECT count(*) FROM flights a JOIN flights b ON a.tailnum = b.tailnum AND a.month = b.month AND a.day = b.day WHERE a.month = 1 AND a.day = 1 AND a.dep_time < b.dep_time
 SELECT origin, dest, distance FROM flights WHERE month = 1 AND day = 31 ORDER BY distance DESC NULLS LAST, origin, dest, carrier, flight LIMIT 9
 SELECT dep_delay, carrier, flight FROM flights WHERE month = 1 AND day = 3 ORDER BY dep_delay DESC NULLS LAST, carrier, flight LIMIT 9
+SELECT count(*) FROM flights f JOIN planes p ON p.tailnum = f.tailnum WHERE p.year < 1960 OR (f.year = 2013 AND p.seats > (SELECT avg(seats) * 2 FROM planes))
+SELECT count(*) FROM flights f JOIN planes p ON p.tailnum = f.tailnum WHERE p.year = 1999 OR f.year NOT IN (SELECT seats FROM planes o WHERE o.seats > 300)

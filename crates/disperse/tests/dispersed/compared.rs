@@ -15,7 +15,9 @@ fn changed(world: &World, cloud: usize) -> Rows {
         assert!(rows.len() <= 7);
         let found = world.table.read_rows(world.asking(), &ALL, &rows, &mut Report::default()).expect("all rows");
         let coded = world.table.code(&world.state, &found.rows, &found.columns).expect("coded");
-        changed |= world.table.changed_at(world.asking(), cloud, &coded).expect("compared");
+        let compared = world.table.compared_at(world.asking(), cloud, &coded).expect("compared");
+        assert!(compared.hidden.is_empty() && compared.damage.is_none(), "{compared:?}");
+        changed |= compared.changed;
     }
     changed
 }

@@ -102,20 +102,6 @@ pub(super) fn is_gone(contents: &Contents, table: &TableNumber, mine: &BTreeSet<
     contents.gone.get(table).is_some_and(|next| !mine.contains(next))
 }
 
-/// Whether clouds were told of a table by another database, of which this one was made.
-pub(super) fn is_foreign(kept: &Kept, mine: &BTreeSet<Name>) -> bool {
-    let mut called = kept.told.values().map(|told| &told.called).filter(|called| !called.is_empty()).peekable();
-    called.peek().is_some() && called.all(|called| mine.iter().all(|own| own.as_str() != called))
-}
-
-/// Two databases cannot have the same rows at clouds: each would take those of the other for strays.
-pub(super) fn foreign(table: &Table) -> Error {
-    Error::Conflict(format!(
-        "table {0}: it lies with clouds as another database has it, of which this one was made (`restore --as-new`): it is changed there; DROP TABLE {0} lets go of it here alone",
-        table.name
-    ))
-}
-
 /// Whoever went on with the old key would take the rows of others for strays.
 pub(super) fn gone(table: &Table, cloud: &Cloud) -> Error {
     Error::Conflict(format!(

@@ -28,7 +28,7 @@ use super::lease::both;
 use super::leases::Leases;
 use super::push::{Arrived, each};
 use super::waiting::Waiting;
-use super::{Dispersed, define, is_put_back, keep, kept, shared};
+use super::{Dispersed, define, foreign, is_put_back, keep, kept, shared};
 use crate::error::{Error, Result};
 use crate::session::Session;
 
@@ -162,6 +162,12 @@ pub(super) fn let_go(
 ) -> Result<(), Failure> {
     let own: Vec<u64> = catalogue.contents(cloud, &Patient)?.places_of(table).into_iter().collect();
     if own.is_empty() { Ok(()) } else { cloud.remove(&catalogue.name(), &own) }
+}
+
+/// Whether a catalogue that a cloud did not let go of for this reason brings nothing back from there: it cannot be read. What it leads to may
+/// go, and it is asked again until somebody has had it told anew (REPAIR TABLE ... EXTENDED of a table that lies there), or drops the cloud.
+pub(super) fn leads_nowhere(failure: &Failure) -> bool {
+    matches!(failure, Failure::Malformed(_))
 }
 
 /// What clouds are about to be told of a table.
@@ -389,8 +395,8 @@ impl Session {
         let mut done = Tidied { told: vec![Ok(()); told.len()], is_shown: vec![true; told.len()] };
         let Some((_, own)) = own(&dispersed, table) else { return Ok(done) };
         let (catalogues, mine) = (before::as_told(&view, &own, &kept), before::names(&view, &own));
-        if before::is_foreign(&kept, &mine) {
-            return Err(before::foreign(table));
+        if foreign::is_noted(&view, table.id) {
+            return Err(foreign::refused(table));
         }
         let clouds = of_view(&view, &kept.declaration().clouds)?;
         drop(view);

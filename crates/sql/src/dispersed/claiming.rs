@@ -121,11 +121,6 @@ impl Claiming {
         Ok(Self { client, clouds, catalogues, mine, reached, errands, table, number, version, told })
     }
 
-    /// What catalogues of this database are called.
-    pub(super) fn mine(&self) -> &BTreeSet<Name> {
-        &self.mine
-    }
-
     /// What the catalogue of a cloud is called in which it is claimed.
     pub(super) fn called(&self, cloud: usize) -> Name {
         self.catalogues[cloud].name()

@@ -1,14 +1,18 @@
 //! REPAIR TABLE ... EXTENDED: what lies at clouds is compared with what they were given, and put there anew where it is not that.
 //!
-//! All fragments of a row follow from its values: those are read from clouds that show them as they were sealed. What a cloud shows
-//! otherwise is taken from it and put there again; a cut in between leaves rows that it lacks, which the next REPAIR gives back. A cloud
-//! that can neither show rows nor let go of them, since a file of it is not as it was written, lets go of the whole table, if the others
-//! have all of it without that one, and gets it anew.
+//! ```text
+//! 1  each cloud: what it shows otherwise goes and is put there again       cut: it lacks rows, which the next REPAIR gives back
+//!                what it does not show any more is put there as well       cut: it has some of it
+//! 2  a cloud with files that are not as they were written lets go of the whole table and gets it anew, if the others have all of it
+//!    without that one: nothing goes before it is known that all of it can be given back
+//! ```
+//! All fragments of a row follow from its values: those are read from clouds that show them as they were sealed. Behind 1 all clouds have
+//! what any of them could show, so that 2 is done at one after the other, and no row goes that is nowhere else.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use counterfoil_disperse::{Asking, Failure, Found, Goal, Layout, Report, Rows, Table as Away};
+use counterfoil_disperse::{Asking, Compared, Failure, Found, Goal, Layout, Report, Rows, Table as Away};
 use counterfoil_relation::Table;
 
 use super::readable::{Place, UNREAD_MOST, Unread};
@@ -29,103 +33,89 @@ impl Session {
             let has = |cloud: &usize| !layout.dropped.contains(&(*cloud as u16));
             for cloud in (0..layout.declaration.clouds.len()).filter(has) {
                 let own = done.entry(layout.declaration.clouds[cloud].clone()).or_default();
-                if own.failure.is_none() {
+                // One that does not answer is not asked again.
+                if own.failure.is_none() || own.is_damaged {
                     let place = Place { layout, state: &layout.state, away: &seen.away };
-                    own.add(self.compare_at(table, (place, is_current), cloud)?);
+                    own.add(self.compare_at(table, place, cloud)?);
+                }
+            }
+            for cloud in (0..layout.declaration.clouds.len()).filter(has) {
+                let own = done.entry(layout.declaration.clouds[cloud].clone()).or_default();
+                if own.is_damaged && self.forgets(table, layout, &seen.away, cloud)? {
+                    let place = Place { layout, state: &layout.state, away: &seen.away };
+                    let anew = self.repair_at(table, (place, is_current), (cloud, There::default()))?;
+                    *own = Repaired { removed: own.removed, ..anew };
                 }
             }
         }
         Ok(())
     }
 
-    fn compare_at(
-        &mut self,
-        table: &Arc<Table>,
-        (place, is_current): (Place<'_>, bool),
-        cloud: usize,
-    ) -> Result<Repaired> {
+    fn compare_at(&mut self, table: &Arc<Table>, place: Place<'_>, cloud: usize) -> Result<Repaired> {
         let (mut repaired, mut unread, Place { layout, away, .. }) = (Repaired::default(), Unread::default(), place);
         for rows in away.neighbours(&layout.state, cloud, ROWS) {
-            match self.mend(table, place, (cloud, &rows))? {
-                Ok(mended) => {
-                    repaired.put += mended.changed;
-                    unread.add(mended.unread);
-                }
-                // It can neither show these nor let go of them.
-                Err(Failure::Malformed(_)) if self.forgets(table, layout, away, cloud)? => {
-                    return self.repair_at(table, (place, is_current), (cloud, There::default()));
-                }
-                Err(failure) => {
-                    repaired.failure = Some(failure.to_string());
+            let mended = self.mend(table, place, (cloud, &rows))?;
+            repaired.put += mended.put;
+            unread.add(mended.unread);
+            match mended.failure {
+                None => {}
+                // What it can show of the others is compared nevertheless.
+                Some(damage @ Failure::Malformed(_)) => repaired.fail(&damage),
+                Some(failure) => {
+                    repaired.fail(&failure);
                     break;
                 }
             }
         }
         if repaired.put > 0 {
             let (name, cloud, count) = (&table.name, &layout.declaration.clouds[cloud], repaired.put);
-            let text = format!("table {name}: cloud {cloud} showed {count} rows otherwise than it was given them");
+            let text = format!(
+                "table {name}: cloud {cloud} showed {count} rows otherwise than it was given them, or not any more"
+            );
             self.notices.push(text);
         }
         repaired.failure = repaired.failure.or_else(|| unread.text(&table.name));
         Ok(repaired)
     }
 
-    /// Of some rows, how many a cloud showed otherwise: they are put there anew.
-    fn mend(
-        &mut self,
-        table: &Table,
-        place: Place<'_>,
-        (cloud, rows): (usize, &Rows),
-    ) -> Result<Result<Mended, Failure>> {
+    /// Of some rows, those that a cloud shows otherwise, or cannot show any more: they are put there anew.
+    fn mend(&mut self, table: &Table, place: Place<'_>, (cloud, rows): (usize, &Rows)) -> Result<Mended> {
         let Place { state, away, .. } = place;
         let readable = self.read_what_can_be(table, place, (rows, UNREAD_MOST))?;
-        let mut mended = Mended { changed: 0, unread: readable.unread };
+        let mut mended = Mended { put: 0, unread: readable.unread, failure: None };
         for found in &readable.found {
-            let changed = match self.changed_at(place, cloud, found)? {
-                Ok(changed) => changed,
-                // What it cannot show is no better than what is changed.
-                Err(Failure::Malformed(_)) => found.rows.iter().copied().collect(),
-                Err(failure) => return Ok(Err(failure)),
+            let Compared { changed, hidden, damage } = match self.compared_at(place, cloud, found)? {
+                Ok(compared) => compared,
+                Err(failure) => return Ok(Mended { failure: Some(failure), ..mended }),
             };
-            if changed.is_empty() {
+            // What it does not show and says nothing of it has been given back, or waits to be told.
+            let anew = if damage.is_some() { &changed | &hidden } else { changed.clone() };
+            mended.failure = mended.failure.or(damage);
+            if anew.is_empty() {
                 continue;
             }
-            let found = found.chosen(&changed);
-            let removed = away.remove(state, cloud, &changed);
-            let coded = removed.and_then(|()| away.code(state, &found.rows, &found.columns));
-            if let Err(failure) = coded.and_then(|coded| away.put(state, cloud, &coded)) {
-                return Ok(Err(failure));
+            let found = found.chosen(&anew);
+            // Where it cannot let go of all, what it has let go of is put there all the same.
+            let removed = if changed.is_empty() { Ok(()) } else { away.remove(state, cloud, &changed) };
+            let coded = away.code(state, &found.rows, &found.columns);
+            match coded.and_then(|coded| away.put(state, cloud, &coded)).and(removed) {
+                Ok(()) => mended.put += anew.len(),
+                Err(failure) => mended.failure = mended.failure.or(Some(failure)),
             }
-            mended.changed += changed.len();
         }
-        Ok(Ok(mended))
+        Ok(mended)
     }
 
-    /// Of rows that were read, those that a cloud shows otherwise than it was given them.
-    fn changed_at(&self, place: Place<'_>, cloud: usize, found: &Found) -> Result<Result<Rows, Failure>> {
+    /// Rows that were read, beside what a cloud shows of them.
+    fn compared_at(&self, place: Place<'_>, cloud: usize, found: &Found) -> Result<Result<Compared, Failure>> {
         let interrupt = self.interrupt();
         let waiting = Waiting::statement(&interrupt);
         let asking = Asking { state: place.state, watch: &waiting, goal: Goal::Ordinary };
         let coded = place.away.code(place.state, &found.rows, &found.columns);
-        match coded.and_then(|coded| place.away.changed_at(asking, cloud, &coded)) {
+        match coded.and_then(|coded| place.away.compared_at(asking, cloud, &coded)) {
             Err(Failure::CalledOff) => Err(waiting.called_off()),
-            changed => Ok(changed),
+            compared => Ok(compared),
         }
-    }
-
-    /// As [`Session::forgets`], if a cloud cannot even say which rows it has.
-    pub(super) fn forgets_the_unreadable(
-        &mut self,
-        table: &Table,
-        layout: &Layout,
-        away: &Away,
-        cloud: usize,
-    ) -> Result<bool> {
-        let interrupt = self.interrupt();
-        let waiting = Waiting::statement(&interrupt);
-        let asking = Asking { state: &layout.state, watch: &waiting, goal: Goal::Ordinary };
-        let is_unreadable = matches!(away.rows_at(asking, cloud), Err(Failure::Malformed(_)));
-        Ok(is_unreadable && self.forgets(table, layout, away, cloud)?)
     }
 
     /// Has a cloud let go of a table of which it cannot show all, if the others have all of it without that one; whether it has.
@@ -149,10 +139,12 @@ impl Session {
 
 /// What came of comparing rows.
 struct Mended {
-    /// How many a cloud showed otherwise.
-    changed: u64,
+    /// How many were put anew.
+    put: u64,
     /// What could not be compared.
     unread: Unread,
+    /// What speaks against the others, or says that something is not as it was written.
+    failure: Option<Failure>,
 }
 
 /// All columns.

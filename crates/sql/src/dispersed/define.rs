@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::{ColumnDef, ColumnOption, CreateTable};
 
 use super::distribution::distribution;
 use super::words::{Relaid, Used};
-use super::{clouds, columns, dropped, keep, kept, prefix, words};
+use super::{clouds, columns, dropped, foreign, keep, kept, prefix, words};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::incidents::incidents;
@@ -378,14 +378,17 @@ pub(super) fn declared(
 }
 
 /// Forgets a table that goes, its key with it. Clouds are told to let go of it when that has been committed (dropped.rs).
-pub(crate) fn forget(session: &mut Session, change: &mut Change, table: &Table) -> Result<()> {
+pub(crate) fn forget(session: &mut Session, change: &mut Change, table: &Arc<Table>) -> Result<()> {
     let kept = kept(&*change.lease, table)?;
     if !session.leased.apart.contains(&table.name) {
-        dropped::note(session, change, table, &kept)?;
+        // Whoever waited for the writer may have been overtaken.
+        let answered = session.is_leased_as_of(&*change.lease, table)?;
+        dropped::note(session, change, table, (&kept, &answered))?;
     }
     for (name, _) in change.lease.records(record_space::SETTING, &prefix(table.id)) {
         change.lease.delete_record(record_space::SETTING, &name)?;
     }
+    foreign::forget(change, table.id)?;
     session.guard.transaction.be_durable();
     Ok(())
 }

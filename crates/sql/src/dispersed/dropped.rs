@@ -126,17 +126,33 @@ impl Dropped {
     fn let_go(&self, dispersed: &Dispersed, catalogues: &[Arc<Catalogue>]) -> Result<(), Failure> {
         let (cloud, refused) = (self.cloud(), |error: Error| Failure::Refused(error.to_string()));
         // What brings it back goes first.
-        if let Some(number) = &self.number {
-            catalogue::let_go_at(dispersed, catalogues, (&cloud, number))?;
+        let shown = match &self.number {
+            Some(number) => catalogue::let_go_at(dispersed, catalogues, (&cloud, number)),
+            None => Ok(()),
+        };
+        if shown.as_ref().is_err_and(|failure| !catalogue::leads_nowhere(failure)) {
+            return shown;
         }
         let rows = Name::parse(&self.rows).ok_or_else(|| Failure::Refused("no name of a table".into()))?;
         let opened = clouds::open_or_closed(dispersed, &cloud, Secret::new(self.files_key)).map_err(refused)?;
-        opened.drop_table(&rows)
+        opened.drop_table(&rows).and(shown)
     }
 }
 
-/// Notes what clouds are to let go of, in the transaction that drops a table: of clouds that are gone nothing is known.
-pub(super) fn note(session: &mut Session, change: &mut Change, table: &Table, kept: &Kept) -> Result<()> {
+/// Whether so many clouds have heard of a claim that whoever goes on meanwhile has met one of them: of others it is seen by what clouds show
+/// whose a table is.
+pub(super) fn is_heard(answered: &[std::result::Result<(), Failure>], kept: &Kept) -> bool {
+    answered.iter().filter(|answered| answered.is_ok()).count() > kept.declaration().may_fail
+}
+
+/// Notes what clouds are to let go of, in the transaction that drops a table: of clouds that are gone nothing is known. `answered`: what they
+/// said to the claim of whoever drops it.
+pub(super) fn note(
+    session: &mut Session,
+    change: &mut Change,
+    table: &Table,
+    (kept, answered): (&Kept, &[std::result::Result<(), Failure>]),
+) -> Result<()> {
     let own = catalogue::of_database(shared(session.engine())).map(|(_, own)| own.name().as_str().to_owned());
     for layout in kept.layouts() {
         let coder = layout.coder().map_err(|refusal| Error::Sql(refusal.to_string()))?;
@@ -161,7 +177,7 @@ pub(super) fn note(session: &mut Session, change: &mut Change, table: &Table, ke
             change.lease.put_record(record_space::SETTING, &name, &dropped.to_bytes())?;
         }
     }
-    session.dropped.push(kept.declaration().table);
+    session.dropped.insert(kept.declaration().table, is_heard(answered, kept));
     Ok(())
 }
 
@@ -200,7 +216,8 @@ impl Session {
     /// Has clouds let go of tables that are gone, those that may not have yet.
     pub(super) fn tell_dropped(&mut self) -> Result<()> {
         let dispersed = shared(self.engine()).clone();
-        let leased = std::mem::take(&mut self.dropped);
+        let dropped = std::mem::take(&mut self.dropped).into_iter();
+        let leased: Vec<TableNumber> = dropped.filter_map(|(table, is_leased)| is_leased.then_some(table)).collect();
         if !self.rights.writes || !dispersed.dropped.take() {
             return Ok(());
         }

@@ -15,6 +15,7 @@ use super::before;
 use super::catalogue::{self, is_learned};
 use super::claiming::{Claiming, Look};
 use super::learning::{Learns, later};
+use super::lease::emptied;
 use super::leases::Leases;
 use super::{Dispersed, is_dispersed, is_put_back, kept, shared};
 use crate::error::{Error, Result};
@@ -78,8 +79,10 @@ impl Session {
         let Some((claiming, None)) = self.claiming(&view, table, &kept)? else { return Ok(()) };
         drop(view);
         let looks = claiming.peek(shared(self.engine()));
-        let gone = claiming.gone(&looks).map(|cloud| Err(before::gone(table, cloud)));
-        let learned = match gone.unwrap_or_else(|| later(table, &claiming, (&kept, None), &looks)) {
+        let gone = claiming.gone(&looks).map(|cloud| before::gone(table, cloud));
+        let is_emptied = claiming.are_emptied(&looks, kept.declaration().may_fail);
+        let gone = gone.or_else(|| is_emptied.then(|| emptied(table, &claiming.clouds[0])));
+        let learned = match gone.map(Err).unwrap_or_else(|| later(table, &claiming, (&kept, None), &looks)) {
             Ok(None) => {
                 note_seen(&claiming, leases, table, &looks);
                 Ok(())

@@ -26,7 +26,7 @@ use super::clouds::Cloud;
 use super::learning::{Later, Learns, later};
 use super::leases::{Leases, Wanted};
 use super::push::Told;
-use super::{define, is_dispersed, is_put_back, keep, kept, prefix, shared};
+use super::{define, dropped, foreign, is_dispersed, is_put_back, keep, kept, prefix, shared};
 use crate::error::{Error, Result};
 use crate::session::Session;
 use crate::statement;
@@ -121,8 +121,13 @@ impl Session {
 
     /// Whether a transaction under way may go on: it has the lease of a table still, or has it again.
     pub(crate) fn is_leased_still(&mut self, change: &Change, table: &Arc<Table>) -> Result<()> {
-        match self.claim(&*change.lease, table, self.still(0))? {
-            Came::Leased(_) => Ok(()),
+        self.is_leased_as_of(&*change.lease, table).map(drop)
+    }
+
+    /// The same as of a view; what clouds answered.
+    pub(super) fn is_leased_as_of(&mut self, view: &dyn View, table: &Arc<Table>) -> Result<Told> {
+        match self.claim(view, table, self.still(0))? {
+            Came::Leased(answered) => Ok(answered),
             Came::Behind(_) | Came::Waits(_) => Err(self.overtaken(table)),
         }
     }
@@ -145,10 +150,21 @@ impl Session {
             let view = self.newest_view()?;
             let table = self.engine().relations.table_by_id(&view, id).map_err(Error::Relation)?;
             drop(view);
-            if let Some(table) = table {
-                self.change(|session, change| session.is_leased_still(change, &table))?;
+            match table {
+                Some(table) => self.change(|session, change| session.is_leased_still(change, &table))?,
+                None => self.is_dropped_by_right(id)?,
             }
         }
+        Ok(())
+    }
+
+    /// Of a table that the transaction drops: clouds let go of it right behind COMMIT, and what another client has told them is not its own.
+    fn is_dropped_by_right(&mut self, id: TableId) -> Result<()> {
+        let before = self.guard.engine.store.snapshot()?;
+        let table = self.engine().relations.table_by_id(&before, id).map_err(Error::Relation)?;
+        let Some(table) = table else { return Ok(()) };
+        let (answered, kept) = (self.is_leased_as_of(&before, &table)?, kept(&before, &table)?);
+        self.dropped.insert(kept.declaration().table, dropped::is_heard(&answered, &kept));
         Ok(())
     }
 
@@ -179,6 +195,9 @@ impl Session {
 
     /// Claims a table once, unless it has it.
     fn claim(&mut self, view: &dyn View, table: &Arc<Table>, still: u32) -> Result<Came> {
+        if foreign::is_noted(view, table.id) {
+            return Err(foreign::refused(table));
+        }
         let dispersed = shared(self.engine()).clone();
         let wanted = Wanted { version: version(view, table.id), layout: layout(view, table.id), still };
         if let Some(answered) = dispersed.leases.answered(&dispersed, &mut self.leased, table.id, &wanted) {
@@ -190,9 +209,6 @@ impl Session {
         };
         // What is claimed in vain is taken back as it goes.
         let mut claimed = claiming.claim(&dispersed, still)?;
-        if before::is_foreign(&kept, claiming.mine()) {
-            return Err(before::foreign(table));
-        }
         if let Some(cloud) = claiming.gone(&claimed.looks) {
             return Err(before::gone(table, cloud));
         }
@@ -331,10 +347,10 @@ fn layout(view: &dyn View, table: TableId) -> Vec<u8> {
 }
 
 /// Under another key there is another catalogue: whoever goes on with this one would take the rows of others for strays.
-fn emptied(table: &Table, cloud: &Cloud) -> Error {
+pub(super) fn emptied(table: &Table, cloud: &Cloud) -> Error {
     Error::Conflict(format!(
-        "table {0}: more of its clouds than may fail show nothing of what they were told of it: if another client has changed the key \
-         (`counterfoil rekey --data`), `counterfoil restore --from {1} NEW --key-file SHARES` brings it back; if they were emptied, \
+        "table {0}: more of its clouds than may fail show nothing of what they were told of it: if another client has dropped it, DROP TABLE \
+         {0} drops it here, too; if one has changed the key (`counterfoil rekey --data`), `counterfoil restore --from {1} NEW --key-file SHARES` brings it back; if they were emptied, \
          REPAIR TABLE {0} TAKE OVER tells them anew",
         table.name, cloud.url
     ))

@@ -27,6 +27,8 @@ const SAID: Duration = Duration::from_secs(600);
 /// So long others are active after something was told by them, and so long what was seen is new enough if they are not.
 const ACTIVE: Duration = Duration::from_secs(600);
 const FOLLOWED: Duration = Duration::from_secs(1);
+/// So long a cloud that failed when a claim was made is taken to fail still: behind that it is asked again before anything rests on it.
+const FAILS: Duration = Duration::from_secs(2);
 /// So long it is remembered when a claim was seen first: longer than any stands.
 const FORGOTTEN: Duration = Duration::from_secs(3600);
 
@@ -64,6 +66,8 @@ struct Held {
     of: Wanted,
     until: Instant,
     answered: Told,
+    /// When they did.
+    at: Instant,
     standing: Vec<Standing>,
 }
 
@@ -163,7 +167,8 @@ impl Leases {
         let held = held.get_mut(&table)?;
         let is_of = held.of.version == wanted.version && held.of.layout == wanted.layout;
         let is_good = is_of && held.of.still >= wanted.still && held.until > Instant::now();
-        is_good.then(|| {
+        let fails_still = held.at.elapsed() < FAILS || held.answered.iter().all(Result::is_ok);
+        (is_good && fails_still).then(|| {
             leased.count(dispersed, table, &mut held.users);
             held.answered.clone()
         })
@@ -180,9 +185,10 @@ impl Leases {
     ) {
         let Claimed { until, answered, standing, .. } = claimed;
         let mut all = self.held.lock();
-        let new = || Held { users: 0, of: of.clone(), until, answered: answered.clone(), standing: Vec::new() };
+        let at = Instant::now();
+        let new = || Held { users: 0, of: of.clone(), until, answered: answered.clone(), at, standing: Vec::new() };
         let held = all.entry(table).or_insert_with(new);
-        (held.of, held.until, held.answered) = (of.clone(), until, answered.clone());
+        (held.of, held.until, held.answered, held.at) = (of.clone(), until, answered.clone(), at);
         held.standing.push(standing);
         leased.count(dispersed, table, &mut held.users);
     }

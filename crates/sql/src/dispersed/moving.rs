@@ -14,16 +14,16 @@
 
 use std::sync::Arc;
 
-use counterfoil_disperse::{Asking, Epoch, Goal, Kept, Layout, Plain, Report, Rows, Secret};
+use counterfoil_disperse::{Epoch, Found, Kept, Layout, Plain, Rows, Secret, Table as Away};
 use counterfoil_log::View;
 use counterfoil_relation::Table;
 use parking_lot::MutexGuard;
 
 use super::clouds::Cloud;
 use super::push::{Told, each, put_at};
-use super::waiting::Waiting;
+use super::readable::{Place, UNREAD_MOST};
 use super::words::Relaid;
-use super::{before, catalogue, clouds, define, keep, kept, notes, opened, shared, unanswered};
+use super::{before, catalogue, clouds, define, keep, kept, opened, shared};
 use crate::error::{Error, Result};
 use crate::planner;
 use crate::session::{Outcome, Session};
@@ -139,7 +139,7 @@ impl Session {
         Ok(())
     }
 
-    /// Steps 3 and 4; how many bytes they are.
+    /// Steps 3 and 4, of rows that can be read; how many bytes they are.
     fn move_these(&mut self, table: &Arc<Table>, moving: &Moving, told: &mut Told) -> Result<usize> {
         let Moving { kept, from, rows } = moving;
         let view = self.guard.engine.store.snapshot()?;
@@ -148,14 +148,29 @@ impl Session {
             opened(&self.engine().dispersed, &view, table, kept.current())?,
         );
         drop(view);
-        let ids: Vec<u16> = from.declaration.columns.iter().map(|column| column.id).collect();
-        let (interrupt, mut report) = (self.interrupt(), Report::default());
-        let waiting = Waiting::statement(&interrupt);
-        let asking = Asking { state: &from.state, watch: &waiting, goal: Goal::Ordinary };
-        let found = before.read_rows(asking, &ids, rows, &mut report);
-        self.notices.extend(notes(&table.name, &from.declaration.clouds, &report));
-        let found = found.map_err(|error| unanswered(&table.name, &from.declaration.clouds, &waiting, error))?;
-        let put = put_at(&after, &kept.current().state, (&found.rows, &found.columns), told);
+        let place = Place { layout: from, state: &from.state, away: &before };
+        let readable = self.read_what_can_be(table, place, (rows, UNREAD_MOST))?;
+        if let Some(text) = readable.unread.text(&table.name) {
+            self.notices.push(format!("table {}: {text}", table.name));
+        }
+        let mut bytes = 0;
+        for found in &readable.found {
+            self.move_found((table, moving), &after, found, told)?;
+            bytes += found.columns.iter().map(Plain::bytes).sum::<usize>();
+        }
+        Ok(bytes)
+    }
+
+    /// The same of rows that could be read.
+    fn move_found(
+        &mut self,
+        (table, moving): (&Arc<Table>, &Moving),
+        after: &Away,
+        found: &Found,
+        told: &mut Told,
+    ) -> Result<()> {
+        let (Moving { kept, from, .. }, rows) = (moving, found.rows.iter().copied().collect::<Rows>());
+        let put = put_at(after, &kept.current().state, (&found.rows, &found.columns), told);
         self.change(|session, change| {
             session.guard.transaction.be_durable();
             let mut now = super::kept(&*change.lease, table)?;
@@ -163,13 +178,13 @@ impl Session {
                 return Ok(());
             }
             for cloud in (0..put.len()).filter(|cloud| put[*cloud].is_ok()) {
-                now.current_mut().state.arrived(cloud, rows);
+                now.current_mut().state.arrived(cloud, &rows);
             }
-            now.moved(from.number, rows);
+            now.moved(from.number, &rows);
             keep(&mut change.lease, table.id, &now)
         })?;
         *told = put;
-        Ok(found.columns.iter().map(Plain::bytes).sum())
+        Ok(())
     }
 
     /// Steps 5 and 6. Whether something was dropped.
@@ -189,10 +204,14 @@ impl Session {
                 if layout.dropped.contains(&(cloud as u16)) {
                     return Ok(());
                 }
-                if let Some(named) = named[cloud].as_ref().filter(|_| is_left(cloud)) {
-                    catalogue::let_go_at(&dispersed, &catalogues, (named, &layout.declaration.table))?;
+                let shown = match named[cloud].as_ref().filter(|_| is_left(cloud)) {
+                    Some(named) => catalogue::let_go_at(&dispersed, &catalogues, (named, &layout.declaration.table)),
+                    None => Ok(()),
+                };
+                match &shown {
+                    Err(failure) if !catalogue::leads_nowhere(failure) => shown,
+                    _ => away.drop_at(cloud).and(shown),
                 }
-                away.drop_at(cloud)
             });
             self.change(|session, change| {
                 session.guard.transaction.be_durable();

@@ -28,7 +28,7 @@ use counterfoil_relation::{RowId, Table, TableId};
 
 use super::lease::both;
 use super::moving::Pace;
-use super::{define, is_put_back, keep, kept, opened, shared};
+use super::{define, foreign, is_put_back, keep, kept, opened, shared};
 use crate::error::{Error, Result};
 use crate::session::Session;
 use crate::transaction::Change;
@@ -121,7 +121,8 @@ impl Session {
         let relations = self.engine().relations.clone();
         let Some(table) = relations.table_by_id(&view, id).map_err(Error::Relation)? else { return Ok(true) };
         let kept = kept(&view, &table)?;
-        if !self.has_something_to_tell(&view, &table, &kept)? {
+        // Of what is another database's that one tells.
+        if foreign::is_noted(&view, id) || !self.has_something_to_tell(&view, &table, &kept)? {
             return Ok(true);
         }
         drop(view);

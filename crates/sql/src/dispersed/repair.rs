@@ -46,7 +46,7 @@ pub(super) type There = (Rows, Vec<u64>);
 /// What clouds say they have of a layout, each of them.
 pub(super) struct Seen {
     pub(super) away: Away,
-    there: Vec<Result<There, String>>,
+    there: Vec<Result<There, Failure>>,
 }
 
 impl Seen {
@@ -110,8 +110,10 @@ impl Lost {
 #[derive(Default)]
 pub(super) struct Repaired {
     pub(super) put: u64,
-    removed: u64,
+    pub(super) removed: u64,
     pub(super) failure: Option<String>,
+    /// Whether something of it is not as it was written.
+    pub(super) is_damaged: bool,
 }
 
 impl Repaired {
@@ -119,6 +121,18 @@ impl Repaired {
         self.put += other.put;
         self.removed += other.removed;
         self.failure = self.failure.take().or(other.failure);
+        self.is_damaged |= other.is_damaged;
+    }
+
+    pub(super) fn fail(&mut self, failure: &Failure) {
+        self.failure.get_or_insert_with(|| failure.to_string());
+        self.is_damaged |= matches!(failure, Failure::Malformed(_));
+    }
+
+    fn failed(failure: &Failure) -> Self {
+        let mut failed = Self::default();
+        failed.fail(failure);
+        failed
     }
 }
 
@@ -146,10 +160,11 @@ impl Session {
             // Nothing is told to clouds that have let go of it: `restore --from` one of them would find a table without rows.
             self.check_there(&table)?;
         }
-        self.move_all(&table)?;
+        // What nobody can give back cannot move either.
         if how == How::LetGo {
             self.let_go_of_the_unreadable(&table)?;
         }
+        self.move_all(&table)?;
         let (mut done, is_put_back) = self.repair_layouts(&table, (&tidied, all_show_it, how))?;
         if is_put_back {
             // What could not move before.
@@ -231,20 +246,12 @@ impl Session {
             let place = Place { layout, state: &state, away: &seen.away };
             let has = |(cloud, _): &(usize, _)| !layout.dropped.contains(&(*cloud as u16));
             for (cloud, there) in seen.there.into_iter().enumerate().filter(has) {
-                let there = match there {
-                    Err(_)
-                        if how == How::Contents && self.forgets_the_unreadable(table, layout, &seen.away, cloud)? =>
-                    {
-                        Ok(There::default())
-                    }
-                    there => there,
-                };
                 let repaired = match there {
                     Ok(there) => {
                         let removes = is_current && may_remove(cloud);
                         self.repair_at(table, (place, removes), (cloud, there))?
                     }
-                    Err(failure) => Repaired { failure: Some(failure), ..Repaired::default() },
+                    Err(failure) => Repaired::failed(&failure),
                 };
                 done.entry(layout.declaration.clouds[cloud].clone()).or_default().add(repaired);
             }
@@ -288,7 +295,7 @@ impl Session {
     }
 
     /// What each cloud says it has, or why it does not say it.
-    fn there(&self, layout: &Layout, away: &Away) -> Result<Vec<Result<There, String>>> {
+    fn there(&self, layout: &Layout, away: &Away) -> Result<Vec<Result<There, Failure>>> {
         let waiting = Waiting::statement(&self.planner.interrupt);
         let asking = Asking { state: &layout.state, watch: &waiting, goal: Goal::Ordinary };
         let clouds = (0..layout.declaration.clouds.len()).map(|cloud| match away.rows_at(asking, cloud) {
@@ -296,7 +303,7 @@ impl Session {
             Err(Failure::CalledOff) => Err(waiting.called_off()),
             // A table of which a cloud has nothing is none for it.
             Err(Failure::NoTable) => Ok(Ok(There::default())),
-            Err(failure) => Ok(Err(failure.to_string())),
+            Err(failure) => Ok(Err(failure)),
         });
         clouds.collect()
     }
@@ -344,7 +351,8 @@ impl Session {
         repaired.put = given.put.len();
         self.note_arrived(table, layout, (cloud, &(&given.put | &there)))?;
         if let Some(failure) = given.failure {
-            return Ok(Repaired { failure: Some(failure.to_string()), ..repaired });
+            repaired.fail(&failure);
+            return Ok(repaired);
         }
         repaired.failure = given.unread.text(&table.name);
         // What has moved away is dropped as a whole; and what nobody here knows may be of others, where clouds do not show what they know.
@@ -357,7 +365,7 @@ impl Session {
         let removed = away.remove(&layout.state, cloud, &over).and_then(|()| away.remove_places(cloud, &others));
         match removed {
             Ok(()) => repaired.removed = over.len() + others.len() as u64,
-            Err(failure) => repaired.failure = Some(failure.to_string()),
+            Err(failure) => repaired.fail(&failure),
         }
         Ok(repaired)
     }

@@ -212,6 +212,13 @@ fn a_transaction_that_was_overtaken_is_undone() {
     assert_eq!(world.database.ask("ROLLBACK"), "ROLLBACK");
     assert_eq!(world.database.ask("INSERT INTO t VALUES (7000000)"), "INSERT 1");
     assert_eq!(other.ask("SELECT sum(n) FROM t"), "7604021");
+    // Nor is the table dropped from under whoever has gone on with it.
+    world.database.ask("BEGIN");
+    assert_eq!(world.database.ask("DROP TABLE t"), "DROP TABLE");
+    assert_eq!(other.ask("INSERT INTO t VALUES (10000000)"), "INSERT 1");
+    let refused = world.database.ask("COMMIT");
+    assert!(refused.contains("another client has changed it"), "{refused}");
+    assert_eq!(world.database.ask("SELECT sum(n) FROM t"), "17604021");
     other.session.take_notices();
     assert_eq!(other.ask("REPAIR TABLE t EXTENDED"), "a|0|0|complete\nb|0|0|complete\nc|0|0|complete");
 }
@@ -389,6 +396,62 @@ fn a_table_that_was_dropped_out_of_reach_stays_with_whoever_has_gone_on() {
         let repaired = other.ask("REPAIR TABLE t");
         assert!(repaired.lines().all(|line| line.ends_with("|0|0|complete")), "{repaired}");
     }
+}
+
+#[test]
+fn a_table_whose_clouds_were_away_when_it_was_dropped_stays_with_whoever_has_gone_on_before_commit() {
+    let mut world = world("id INT PRIMARY KEY, n INT FOR (sum)");
+    world.database.ask("INSERT INTO t VALUES (1, 1)");
+    let mut other = client(&world.path("c"));
+    ["a", "b", "c"].into_iter().for_each(|cloud| world.set_there(cloud, false));
+    world.database.ask("BEGIN");
+    assert_eq!(world.database.ask("DROP TABLE t"), "DROP TABLE");
+    ["a", "b", "c"].into_iter().for_each(|cloud| world.set_there(cloud, true));
+    assert_eq!(other.ask("INSERT INTO t VALUES (2, 20)"), "INSERT 1");
+    // It is refused if clouds are asked again, and keeps to this database if they are not.
+    world.database.ask("COMMIT");
+    world.database.ask("SELECT 1");
+    assert_eq!(other.ask("SELECT sum(n), count(id) FROM t"), "21|2");
+    let repaired = other.ask("REPAIR TABLE t");
+    assert!(repaired.lines().all(|line| line.ends_with("|0|0|complete")), "{repaired}");
+}
+
+#[test]
+fn clouds_that_were_away_when_a_transaction_began_are_told_of_it_when_they_are_back() {
+    let mut world = world("n INT FOR (sum)");
+    world.database.ask("INSERT INTO t VALUES (1)");
+    let mut other = client(&world.path("b"));
+    // Never more than one of the three is away.
+    world.set_there("c", false);
+    world.database.ask("BEGIN");
+    assert_eq!(world.database.ask("INSERT INTO t VALUES (20)"), "INSERT 1");
+    world.set_there("c", true);
+    world.set_there("a", false);
+    std::thread::sleep(Duration::from_millis(2100));
+    assert_eq!(world.database.ask("COMMIT"), "COMMIT");
+    world.set_there("a", true);
+    world.set_there("b", false);
+    assert_eq!(other.ask("INSERT INTO t VALUES (300)"), "INSERT 1");
+    world.set_there("b", true);
+    assert_eq!(world.database.ask("INSERT INTO t VALUES (4000)"), "INSERT 1");
+    for client in [&mut world.database, &mut other] {
+        assert_eq!(client.ask("SELECT sum(n), count(*) FROM t"), "4321|4");
+    }
+}
+
+#[test]
+fn whoever_reads_a_table_that_was_dropped_elsewhere_hears_of_it() {
+    let mut world = world("id INT PRIMARY KEY, n INT FOR (sum)");
+    world.database.ask("INSERT INTO t VALUES (1, 1)");
+    let mut other = client(&world.path("b"));
+    other.ask("SELECT count(*) FROM t");
+    assert_eq!(world.database.ask("DROP TABLE t"), "DROP TABLE");
+    std::thread::sleep(Duration::from_millis(1100));
+    other.session.take_notices();
+    other.ask("SELECT count(*) FROM t");
+    let notices = other.session.take_notices().join("\n");
+    assert!(notices.contains("if another client has dropped it, DROP TABLE t drops it here, too"), "{notices}");
+    assert_eq!(other.ask("DROP TABLE t"), "DROP TABLE");
 }
 
 #[test]
