@@ -234,7 +234,17 @@ fn alternatives(dice: &mut Dice, tables: &[Table], joined: &[usize]) -> String {
     let one = |dice: &mut Dice| {
         let place = dice.below(joined.len() as u64) as usize;
         let table = &tables[joined[place]];
-        match dice.below(4) {
+        match dice.below(5) {
+            // What a query library cannot take below a join: it must stay with its own table all the same.
+            4 => {
+                let other = &tables[dice.below(tables.len() as u64) as usize];
+                let bound = dice.pick(&["<", ">="]);
+                format!(
+                    "{} AND j{place}.a {bound} (SELECT max(o.a) FROM {} o)",
+                    test(dice, table, &format!("j{place}")),
+                    other.name
+                )
+            }
             0 => test(dice, table, &format!("j{place}")),
             1 => format!("j{place}.a = {} AND {}", dice.below(40), test(dice, table, &format!("j{place}"))),
             2 => format!("j{place}.{} = {}", table.key[0], dice.below(table.keys.max(1))),
