@@ -9,6 +9,7 @@ use datafusion::common::{DataFusionError, SchemaError};
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::TokenizerError;
 
+use crate::memory;
 use crate::ram::Ram;
 use crate::wording;
 
@@ -147,9 +148,10 @@ impl Error {
     /// What tables answered to a query, with what to do where its memory is too small.
     pub(crate) fn of_tables(error: relation::Error) -> Self {
         match error.memory_needed() {
+            // One step of a query has half of what there is at most.
             Some(bytes) => Error::Memory(format!(
                 "the query needs {bytes} bytes of working memory at least: give it more (--ram {}), or let it look at fewer rows",
-                Ram::for_queries(bytes)
+                Ram::for_queries(bytes.saturating_mul(2))
             )),
             None => Error::Relation(error),
         }
@@ -211,10 +213,13 @@ fn datafusion(error: &DataFusionError) -> Error {
         | DataFusionError::Substrait(text)
         | DataFusionError::Ffi(text) => said(text),
         DataFusionError::ExecutionJoin(join) if join.is_cancelled() => Error::Interrupted,
-        DataFusionError::ResourcesExhausted(_) => Error::Memory(
-            "the query needs more working memory than it may take: give it more (--ram), or let it look at fewer rows"
-                .into(),
-        ),
+        DataFusionError::ResourcesExhausted(refusal) => {
+            let enough =
+                memory::needed(refusal).map_or_else(String::new, |bytes| format!(" {}", Ram::for_queries(bytes)));
+            Error::Memory(format!(
+                "the query needs more working memory than it may take: give it more (--ram{enough}), or let it look at fewer rows"
+            ))
+        }
         DataFusionError::IoError(inner) => host(inner),
         DataFusionError::Internal(text) => {
             wording::known(&first_line(text)).unwrap_or_else(|| Error::Bug(readable(&error.strip_backtrace())))

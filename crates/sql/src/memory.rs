@@ -90,6 +90,15 @@ const LITTLE_NAMED_BYTES: usize = 64;
 /// and for the long values of those that are read at a time.
 const LITTLE_HEAP_PART: usize = 8;
 
+/// How the refusal of memory begins, with how many bytes a pool would have to have behind it: whoever spills looks for nothing else in it.
+const NEEDED: &str = "bytes for queries: ";
+
+/// How many bytes all queries together would have to have had for what was refused. The library may have said something before it, or behind.
+pub(crate) fn needed(refusal: &str) -> Option<usize> {
+    let (_, rest) = refusal.split_once(NEEDED)?;
+    rest.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
+}
+
 /// The pool.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -153,6 +162,19 @@ impl Shared {
         let is_a_little = !consumer.can_spill() && additional <= share / LITTLE_PART;
         asked <= share || (is_a_little && asked <= share + share / BEYOND_PART)
     }
+
+    /// How large the pool would have to be to grant what it refused, with what is lent as it is.
+    fn needed(&self, lent: &mut Lent, reservation: &MemoryReservation, additional: usize) -> usize {
+        let consumer = reservation.consumer();
+        let asked = reservation.size().saturating_add(additional);
+        let (part, least) = match (consumer.can_spill(), consumer.name().starts_with(MERGES_RUNS)) {
+            (true, _) => (2, 1),
+            (false, true) => (4, self.parts),
+            (false, false) => return lent.fixed.bytes + lent.spilling.bytes + lent.merging.bytes + additional,
+        };
+        let shares = lent.side(consumer).consumers.max(least);
+        asked.saturating_mul(shares).saturating_mul(part).saturating_add(lent.fixed.bytes)
+    }
 }
 
 impl fmt::Display for Shared {
@@ -185,8 +207,8 @@ impl MemoryPool for Shared {
     fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<(), DataFusionError> {
         let mut lent = self.lent.lock();
         if !self.grants(&mut lent, reservation, additional) {
-            let name = reservation.consumer().name();
-            return Err(DataFusionError::ResourcesExhausted(format!("{additional} bytes more for {name}")));
+            let needed = self.needed(&mut lent, reservation, additional);
+            return Err(DataFusionError::ResourcesExhausted(format!("{NEEDED}{needed}")));
         }
         lent.side(reservation.consumer()).bytes += additional;
         Ok(())

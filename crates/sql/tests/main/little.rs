@@ -380,6 +380,34 @@ fn what_is_asked_of_a_join_is_the_same_in_little_memory() {
 }
 
 #[test]
+fn what_has_no_room_says_with_how_much_to_try_again() {
+    for query in [
+        "SELECT max(r) FROM (SELECT g, sum(g) OVER () AS r FROM generate_series(1, 20000) x(g)) q",
+        "SELECT count(*) FROM (SELECT p.name, count(DISTINCT t.v) FROM p JOIN t ON t.p = p.id GROUP BY p.name) q",
+        "SELECT max(length(all_of_it)) FROM (SELECT array_to_string(array_agg(v), ',') AS all_of_it FROM t) q",
+        "SELECT count(*) FROM (SELECT DISTINCT substr(repeat(v, 3000), 1, 8) FROM t WHERE id < 20) q",
+    ] {
+        let (mut database, mut kilobytes) = (filled(None), 64);
+        assert_eq!(database.ask("SET ram = '64K'"), "SET");
+        let answer = loop {
+            let said = database.ask(query);
+            if !said.starts_with("error: the query needs") {
+                break said;
+            }
+            let (_, advice) = said.split_once("(--ram ").unwrap_or_else(|| panic!("{query}: {said}"));
+            let (advice, _) = advice.split_once(')').expect("what was opened");
+            let unit = if advice.ends_with('M') { 1 << 10 } else { 1 };
+            let advised =
+                advice.trim_end_matches(['K', 'M']).parse::<u64>().unwrap_or_else(|_| panic!("{query}: {said}")) * unit;
+            assert!(advised > kilobytes && advised <= 1 << 20, "{query}, of {kilobytes}K: {said}");
+            kilobytes = advised;
+            assert_eq!(database.ask(&format!("SET ram = '{kilobytes}K'")), "SET");
+        };
+        assert!(!answer.starts_with("error"), "{query}: {answer}");
+    }
+}
+
+#[test]
 fn what_a_window_keeps_is_held_as_long_as_somebody_has_it() {
     let mut database = filled(Some(Ram::LEAST));
     let said =
