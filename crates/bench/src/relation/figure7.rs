@@ -35,6 +35,10 @@ pub const INDEXED: [&str; 4] = ["dup10", "dup100", "ms1", "ms10"];
 /// Multipliers that spread rows over values: primes that divide none of the sizes.
 const SPREAD: [u64; 6] = [7_919, 104_729, 15_485_863, 32_452_843, 49_979_687, 67_867_967];
 
+/// A prime above all sizes, over which the values of MS1 and MS10 are spread: those of rows that are joined have nothing to do with each
+/// other then, so that two conditions meet in as many rows as the paper's Table 1 says. Sizes all have divisors in common.
+const PRIME: u64 = 1_000_003;
+
 impl Table {
     /// Rows it has where T0 has `rows`.
     pub fn rows(&self, rows: u64) -> u64 {
@@ -55,12 +59,13 @@ impl Table {
     pub fn row(&self, id: u64, rows: u64) -> Row {
         let count = self.rows(rows);
         let spread = |way: usize| id * SPREAD[way] % count;
+        let part = |way: usize, parts: u64| id * SPREAD[way] % PRIME * parts / PRIME;
         let parent = |(place, name): (usize, &&str)| {
             let parent = TABLES.iter().find(|table| table.name == *name).map_or(1, |table| table.rows(rows));
             (id * SPREAD[4 + place] % count % parent) as i64
         };
         let references = self.references.iter().enumerate().map(parent).collect::<Vec<_>>();
-        let values = [spread(0) / 10, spread(1) / 100, spread(2) % 100, spread(3) % 10].map(value);
+        let values = [spread(0) / 10, spread(1) / 100, part(2, 100), part(3, 10)].map(value);
         let filled = self.a1_bytes();
         let a1 = format!("{:016x}", id.wrapping_mul(0x9E37_79B9_7F4A_7C15)).repeat(filled / 16 + 1);
         Row { id: id as i64, references, values, a1: a1[..filled].to_owned() }
