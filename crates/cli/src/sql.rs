@@ -147,11 +147,14 @@ impl Runner {
         if statements::copies_in(text) {
             return self.copy_in(text, &mut io::stdin().lock());
         }
-        for outcome in self.connection.run(text, &[])? {
-            self.print(outcome)?;
-        }
+        let done = self.run(text);
         self.notices();
-        Ok(())
+        done
+    }
+
+    fn run(&mut self, text: &str) -> Result<()> {
+        let outcomes = self.connection.run(text, &[])?;
+        outcomes.into_iter().try_for_each(|outcome| self.print(outcome))
     }
 
     fn copy_in(&mut self, text: &str, rows: &mut dyn BufRead) -> Result<()> {

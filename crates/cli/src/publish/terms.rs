@@ -1,6 +1,6 @@
 //! `publish terms`: how often a table is looked at, when signatures are renewed, and when they do not count any more.
 
-use counterfoil::publishing::now;
+use counterfoil::publishing::{check_load, now};
 use counterfoil_publish::Terms;
 
 use super::delivery::Recipients;
@@ -41,6 +41,7 @@ pub fn change(context: &Context, owned: &Owned, asked: Asked) -> Result<()> {
             renew: or(renew, DAY, before.renew),
             max_age: or(max_age, DAY, before.max_age),
         };
+        check_load(publication, terms)?;
         publication.set_terms(now()?, terms, &roots).map_err(|error| told(error, place))?;
         terminal::done("these are its terms from now on");
         finish_up(publication, &recipients, place)

@@ -545,6 +545,19 @@ fn sign(
     Ok(())
 }
 
+/// Refuses terms that this machine cannot keep, as PUBLISH does; none of a table that is published by hand.
+///
+/// # Errors
+/// [`Kind::NotSupported`]: how long signing takes, or how many lists readers would fetch.
+pub fn check_load(publication: &Publication<TableLedger>, terms: Terms) -> Result<()> {
+    if terms.every == 0 {
+        return Ok(());
+    }
+    let rows = publication.shelf().rids(0).count() as u64;
+    let (every, renew) = (Duration::from_millis(terms.every), Duration::from_millis(terms.renew));
+    Load::measure(rows, publication.definition(), every, renew)?.check()
+}
+
 /// Notes under which name a published table is found, and on which terms it is signed, where they were changed beside PUBLISH.
 ///
 /// # Errors

@@ -234,17 +234,7 @@ fn alternatives(dice: &mut Dice, tables: &[Table], joined: &[usize]) -> String {
     let one = |dice: &mut Dice| {
         let place = dice.below(joined.len() as u64) as usize;
         let table = &tables[joined[place]];
-        match dice.below(5) {
-            // What a query library cannot take below a join: it must stay with its own table all the same.
-            4 => {
-                let other = &tables[dice.below(tables.len() as u64) as usize];
-                let bound = dice.pick(&["<", ">="]);
-                format!(
-                    "{} AND j{place}.a {bound} (SELECT max(o.a) FROM {} o)",
-                    test(dice, table, &format!("j{place}")),
-                    other.name
-                )
-            }
+        match dice.below(4) {
             0 => test(dice, table, &format!("j{place}")),
             1 => format!("j{place}.a = {} AND {}", dice.below(40), test(dice, table, &format!("j{place}"))),
             2 => format!("j{place}.{} = {}", table.key[0], dice.below(table.keys.max(1))),
@@ -298,8 +288,22 @@ fn query(dice: &mut Dice, tables: &[Table]) -> String {
     if dice.below(6) == 0 {
         tests.push(nested(dice, tables, &joined));
     }
+    if dice.below(8) == 0 {
+        tests.push(of_two(dice, tables, &joined));
+    }
     let tests = tests.join(if dice.below(8) == 0 { " OR " } else { " AND " });
     shown(dice, tables, &joined, &format!("FROM {from} WHERE {tests}"))
+}
+
+/// Alternatives of two tables, one of which has a query of its own: what cannot be taken below a join must stay with its own table.
+fn of_two(dice: &mut Dice, tables: &[Table], joined: &[usize]) -> String {
+    let mut one = || {
+        let place = dice.below(joined.len() as u64) as usize;
+        (place, test(dice, &tables[joined[place]], &format!("j{place}")))
+    };
+    let ((_, first), (place, next)) = (one(), one());
+    let (bound, other) = (dice.pick(&["<", ">="]), &tables[dice.below(tables.len() as u64) as usize]);
+    format!("(({first}) OR ({next}) AND j{place}.a {bound} (SELECT max(o.a) FROM {} o))", other.name)
 }
 
 /// A condition with a query of its own.

@@ -111,6 +111,23 @@ mod tests {
     }
 
     #[test]
+    fn however_many_there_are_each_is_written_a_few_times() {
+        let (mut aside, mut sorter, mut bytes) = (InMemory(Vec::new()), RecordSorter::new(4096, u64::MAX), 0);
+        for number in 0..60_000_u32 {
+            let key = number.wrapping_mul(2_654_435_761).to_be_bytes();
+            sorter.push(&mut aside, &key, &[7; 20]).unwrap();
+            bytes += 8 + key.len() + 20;
+        }
+        let mut records = sorter.finish(&mut aside, 4096).unwrap();
+        let mut count = 0;
+        while records.next(&mut aside).unwrap().is_some() {
+            count += 1;
+        }
+        // Some 1,500 runs of which eight are merged at a time: four levels, and what is merged in the end.
+        assert!(count == 60_000 && aside.0.len() < 6 * bytes, "{} bytes for {bytes}", aside.0.len());
+    }
+
+    #[test]
     fn a_record_that_is_too_long_is_told_and_comes_after_all_with_more_memory() {
         let (mut aside, mut sorter) = (InMemory(Vec::new()), RecordSorter::new(4096, 1));
         sorter.push(&mut aside, b"b", b"short").unwrap();

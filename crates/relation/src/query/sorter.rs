@@ -7,6 +7,9 @@
 //!                                                                                \-- otherwise: a run to the scratch
 //! next ... next | the arena, or all runs merged; more of them than the memory has room for are merged to fewer first
 //! ```
+//! Where their places crowd while records come, as many runs of one level as are merged at a time become one of the next: each record is
+//! written once for each level, of which there are as many as the logarithm of the runs. Merged in the order in which they came, which is that of
+//! their places, each merge of a few new ones had half of all that there was with it.
 //!
 //! Records with equal keys become one where they are folded, and come in the order of their loads where they are not: so an answer
 //! does not depend on how much memory there was.
@@ -43,9 +46,17 @@ pub(super) struct Sorter<F> {
     /// Records wanted of the whole, at most.
     limit: u64,
     bytes_max: usize,
-    /// Where each run begins and ends in the scratch.
-    runs: Vec<(u64, u64)>,
+    runs: Vec<Run>,
     longest: usize,
+}
+
+/// Sorted records in the scratch.
+#[derive(Clone, Copy)]
+struct Run {
+    start: u64,
+    end: u64,
+    /// How often its records were merged.
+    level: u8,
 }
 
 impl<F: Fold> Sorter<F> {
@@ -89,7 +100,7 @@ impl<F: Fold> Sorter<F> {
         self.fold_arena()?;
         if self.arena.len() + PLACE_BYTES * self.places.len() > self.arena_bytes() / 2 {
             let start = scratch.append(&self.arena)?;
-            self.runs.push((start, start + self.arena.len() as u64));
+            self.runs.push(Run { start, end: start + self.arena.len() as u64, level: 0 });
             self.arena.clear();
             self.places.clear();
         }
@@ -117,9 +128,25 @@ impl<F: Fold> Sorter<F> {
         Ok(())
     }
 
-    /// Whether the places of its runs take more memory than should be.
+    /// Whether the places of its runs take more memory than should be, and some can be merged for good.
     pub(super) fn is_crowded(&self) -> bool {
-        self.runs.len() * size_of::<(u64, u64)>() > self.bytes_max / 16 && self.runs.len() > 2
+        self.runs.len() * size_of::<Run>() > self.bytes_max / 16 && self.full_level().is_some()
+    }
+
+    /// The least level with as many runs as are merged at a time.
+    fn full_level(&self) -> Option<u8> {
+        let full = inputs_max(self.bytes_max, self.longest);
+        let highest = self.runs.iter().map(|run| run.level).max()?;
+        (0..=highest).find(|level| self.runs.iter().filter(|run| run.level == *level).count() >= full)
+    }
+
+    /// Takes the runs that are merged next: of a level that is full, or else the shortest.
+    fn take_runs(&mut self) -> Vec<Run> {
+        let count = inputs_max(self.bytes_max, self.longest).min(self.runs.len());
+        let full = self.full_level();
+        let rank = |run: &Run| (full.is_some_and(|level| level != run.level), run.end - run.start);
+        self.runs.order_stably_by(|one, next| rank(one).cmp(&rank(next)));
+        self.runs.drain(..count).collect()
     }
 
     /// Whether runs are to be merged before they can be read in so much memory.
@@ -145,7 +172,7 @@ impl<F: Fold> Sorter<F> {
             return Ok(Sorted { inputs, fold: self.fold, left: self.limit, key: Vec::new(), load: Vec::new() });
         }
         let start = scratch.append(&self.arena)?;
-        self.runs.push((start, start + self.arena.len() as u64));
+        self.runs.push(Run { start, end: start + self.arena.len() as u64, level: 0 });
         self.arena = Vec::new();
         let bytes_max = bytes_max.max(self.longest.saturating_mul(RECORD_SHARE)).min(self.bytes_max);
         while self.runs.len() > inputs_max(bytes_max, self.longest) {
@@ -161,14 +188,14 @@ impl<F: Fold> Sorter<F> {
         read_bytes(self.bytes_max, self.longest)
     }
 
-    fn readers(&self, scratch: &mut dyn Scratch, runs: &[(u64, u64)]) -> Result<Vec<Reader>, Error> {
+    fn readers(&self, scratch: &mut dyn Scratch, runs: &[Run]) -> Result<Vec<Reader>, Error> {
         runs.iter().map(|run| Reader::new(scratch, *run, self.read_bytes())).collect()
     }
 
     /// Merges as many runs as may be into one. Nothing else that lies aside before them is read any more.
     pub(super) fn merge(&mut self, scratch: &mut dyn Scratch) -> Result<(), Error> {
-        let count = inputs_max(self.bytes_max, self.longest).min(self.runs.len());
-        let some: Vec<_> = self.runs.drain(..count).collect();
+        let some = self.take_runs();
+        let level = some.iter().map(|run| run.level).max().unwrap_or(0).saturating_add(1);
         let (mut inputs, read_bytes) = (self.readers(scratch, &some)?, self.read_bytes());
         let mut output = Output::new(&self.fold, self.limit, self.bytes_max, Vec::with_capacity(2 * read_bytes));
         let mut bounds: Option<(u64, u64)> = None;
@@ -185,10 +212,10 @@ impl<F: Fold> Sorter<F> {
         let (mut rest, longest) = output.finish(self.longest)?;
         write_out(scratch, &mut rest, &mut bounds)?;
         self.longest = longest;
-        self.runs.extend(bounds);
-        // Runs lie one behind the other, the first first; what other records lie before them was read to its end.
-        if let Some((_, end)) = some.last() {
-            scratch.forget_before(*end);
+        self.runs.extend(bounds.map(|(start, end)| Run { start, end, level }));
+        // What other records lie before them was read to its end.
+        if let Some(first) = self.runs.iter().map(|run| run.start).min() {
+            scratch.forget_before(first);
         }
         Ok(())
     }
@@ -331,7 +358,8 @@ impl Reader {
     }
 
     /// `read_bytes`: at least as many as the longest record has.
-    fn new(scratch: &mut dyn Scratch, (from, end): (u64, u64), read_bytes: usize) -> Result<Self, Error> {
+    fn new(scratch: &mut dyn Scratch, run: Run, read_bytes: usize) -> Result<Self, Error> {
+        let Run { start: from, end, .. } = run;
         let mut reader = Reader { from, end, buffer: Vec::with_capacity(read_bytes), at: 0, read_bytes };
         reader.fill(scratch)?;
         Ok(reader)

@@ -395,7 +395,7 @@ impl Session {
         let mut done = Tidied { told: vec![Ok(()); told.len()], is_shown: vec![true; told.len()] };
         let Some((_, own)) = own(&dispersed, table) else { return Ok(done) };
         let (catalogues, mine) = (before::as_told(&view, &own, &kept), before::names(&view, &own));
-        if foreign::is_noted(&view, table.id) {
+        if foreign::is_noted(&view, table.id) || foreign::is_told_by_another(&kept, &mine) {
             return Err(foreign::refused(table));
         }
         let clouds = of_view(&view, &kept.declaration().clouds)?;

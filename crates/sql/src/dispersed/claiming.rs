@@ -238,6 +238,11 @@ impl Claiming {
         looks.iter().enumerate().filter(is_emptied).count() > may_fail
     }
 
+    /// What catalogues of this database are called.
+    pub(super) fn mine(&self) -> &BTreeSet<Name> {
+        &self.mine
+    }
+
     /// A cloud that shows that another client has told the table under another key.
     pub(super) fn gone(&self, looks: &[Look]) -> Option<&Cloud> {
         let is_gone = |look: &Look| look.contents().is_some_and(|all| before::is_gone(all, &self.number, &self.mine));

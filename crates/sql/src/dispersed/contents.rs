@@ -54,6 +54,7 @@ impl Session {
     fn compare_at(&mut self, table: &Arc<Table>, place: Place<'_>, cloud: usize) -> Result<Repaired> {
         let (mut repaired, mut unread, Place { layout, away, .. }) = (Repaired::default(), Unread::default(), place);
         for rows in away.neighbours(&layout.state, cloud, ROWS) {
+            self.goes_on(table)?;
             let mended = self.mend(table, place, (cloud, &rows))?;
             repaired.put += mended.put;
             unread.add(mended.unread);
@@ -118,14 +119,14 @@ impl Session {
         }
     }
 
-    /// Has a cloud let go of a table of which it cannot show all, if the others have all of it without that one; whether it has.
-    fn forgets(&mut self, table: &Table, layout: &Layout, away: &Away, cloud: usize) -> Result<bool> {
+    /// Has a cloud let go of a table of which it cannot show all, if the others have all of it without that one; whether it is to be given all anew.
+    fn forgets(&mut self, table: &Arc<Table>, layout: &Layout, away: &Away, cloud: usize) -> Result<bool> {
         let interrupt = self.interrupt();
         let (waiting, clouds) = (Waiting::statement(&interrupt), &layout.declaration.clouds);
         let asking = Asking { state: &layout.state, watch: &waiting, goal: Goal::Ordinary };
         let others = away.without(layout.coder().map_err(|refusal| Error::Sql(refusal.to_string()))?, cloud);
         for rows in away.neighbours(&layout.state, cloud, ROWS) {
-            interrupt.check()?;
+            self.goes_on(table)?;
             let found = others.read_rows(asking, &ids(layout), &rows, &mut Report::default());
             match found.map_err(|error| unanswered(&table.name, clouds, &waiting, error)) {
                 Ok(found) if found.rows.len() as u64 == rows.len() => {}
@@ -133,7 +134,11 @@ impl Session {
                 Ok(_) | Err(_) => return Ok(false),
             }
         }
-        Ok(away.drop_at(cloud).is_ok())
+        // What another client has told it meanwhile would go, too.
+        self.goes_on(table)?;
+        // If it does not let go of all, it is given all anew nevertheless, which is there already or is not.
+        _ = away.drop_at(cloud);
+        Ok(true)
     }
 }
 

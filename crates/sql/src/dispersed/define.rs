@@ -380,7 +380,7 @@ pub(super) fn declared(
 /// Forgets a table that goes, its key with it. Clouds are told to let go of it when that has been committed (dropped.rs).
 pub(crate) fn forget(session: &mut Session, change: &mut Change, table: &Arc<Table>) -> Result<()> {
     let kept = kept(&*change.lease, table)?;
-    if !session.leased.apart.contains(&table.name) {
+    if !session.leased.apart.contains(&table.id) {
         // Whoever waited for the writer may have been overtaken.
         let answered = session.is_leased_as_of(&*change.lease, table)?;
         dropped::note(session, change, table, (&kept, &answered))?;

@@ -5,10 +5,12 @@
 //! record of space SETTING: "of-another/" table u64     01
 //! ```
 //! It is noted when the database is made: what catalogues are called says nothing of a table that is in none, or of which no cloud has been
-//! told.
+//! told. It is looked at for databases that were made before that was noted.
 
 use std::collections::BTreeSet;
 
+use counterfoil_disperse::Kept;
+use counterfoil_disperse::fragments::Name;
 use counterfoil_log::{View, Writer, record_space};
 use counterfoil_relation::{Table, TableId};
 
@@ -42,6 +44,12 @@ pub(super) fn is_noted(view: &dyn View, table: TableId) -> bool {
 /// The table goes, here.
 pub(super) fn forget(change: &mut Change, table: TableId) -> Result<()> {
     Ok(change.lease.delete_record(record_space::SETTING, &record(&table.0.to_be_bytes()))?)
+}
+
+/// Whether clouds were told of a table under the name of a catalogue that is none of these.
+pub(super) fn is_told_by_another(kept: &Kept, mine: &BTreeSet<Name>) -> bool {
+    let mut called = kept.told.values().map(|told| &told.called).filter(|called| !called.is_empty()).peekable();
+    called.peek().is_some() && called.all(|called| mine.iter().all(|own| own.as_str() != called))
 }
 
 /// Two databases cannot have the same rows at clouds: each would take those of the other for strays.

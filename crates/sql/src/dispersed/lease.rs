@@ -67,7 +67,11 @@ impl Session {
             Err(error @ (Error::Locked(_) | Error::Interrupted)) => Err(error),
             Err(error) => {
                 self.notices.push(format!("its clouds keep what they have, and it goes here alone: {error}"));
-                self.leased.apart.push(name.to_owned());
+                let view = self.view()?;
+                let named = self.engine().relations.named(&view, statement::plain(name)).map_err(Error::Relation)?;
+                self.leased.apart.extend(
+                    named.and_then(|named| if let Named::Table(table) = named { Some(table.id) } else { None }),
+                );
                 Ok(())
             }
             Ok(()) => Ok(()),
@@ -130,6 +134,16 @@ impl Session {
             Came::Leased(answered) => Ok(answered),
             Came::Behind(_) | Came::Waits(_) => Err(self.overtaken(table)),
         }
+    }
+
+    /// Between steps of what takes long: it counts on its lease still, if it does on one.
+    pub(super) fn goes_on(&mut self, table: &Arc<Table>) -> Result<()> {
+        self.planner.interrupt.check()?;
+        if !self.leased.tables.contains(&table.id) {
+            return Ok(());
+        }
+        let view = self.newest_view()?;
+        self.is_leased_as_of(&view, table).map(drop)
     }
 
     /// Whoever has the writer cannot wait for a commit of somebody else: it learns when its transaction is over.
@@ -209,6 +223,9 @@ impl Session {
         };
         // What is claimed in vain is taken back as it goes.
         let mut claimed = claiming.claim(&dispersed, still)?;
+        if foreign::is_told_by_another(&kept, claiming.mine()) {
+            return Err(foreign::refused(table));
+        }
         if let Some(cloud) = claiming.gone(&claimed.looks) {
             return Err(before::gone(table, cloud));
         }

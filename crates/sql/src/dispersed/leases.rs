@@ -29,6 +29,8 @@ const ACTIVE: Duration = Duration::from_secs(600);
 const FOLLOWED: Duration = Duration::from_secs(1);
 /// So long a cloud that failed when a claim was made is taken to fail still: behind that it is asked again before anything rests on it.
 const FAILS: Duration = Duration::from_secs(2);
+/// Claims of one lease that stand at a time.
+const STANDING_MOST: usize = 2;
 /// So long it is remembered when a claim was seen first: longer than any stands.
 const FORGOTTEN: Duration = Duration::from_secs(3600);
 
@@ -79,7 +81,7 @@ pub(crate) struct Leased {
     /// A table of which a transaction could not learn what others have told: when it is over.
     pub(super) behind: Option<Arc<Table>>,
     /// Tables that are dropped here alone, for others have told clouds what is not known here.
-    pub(super) apart: Vec<String>,
+    pub(super) apart: Vec<TableId>,
 }
 
 impl Leased {
@@ -190,7 +192,12 @@ impl Leases {
         let held = all.entry(table).or_insert_with(new);
         (held.of, held.until, held.answered, held.at) = (of.clone(), until, answered.clone(), at);
         held.standing.push(standing);
+        // The last two are enough: of two that overlap neither is a gap.
+        let over: Vec<Standing> = held.standing.drain(..held.standing.len().saturating_sub(STANDING_MOST)).collect();
         leased.count(dispersed, table, &mut held.users);
+        drop(all);
+        // Claims are taken back as they go.
+        drop(over);
     }
 
     /// Whether a claim of a table is held.

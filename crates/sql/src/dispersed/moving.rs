@@ -102,12 +102,13 @@ impl Session {
         let (dispersed, mut pace) = (shared(self.engine()).clone(), Pace::default());
         loop {
             self.planner.interrupt.check()?;
-            let before = self.left_to_move(table)?;
+            let (before, pieces) = (self.left_to_move(table)?, pace.rows);
             let one_at_a_time = dispersed.telling.lock();
             let is_told = self.tell(table.id, &mut pace)?;
             MutexGuard::unlock_fair(one_at_a_time);
             let left = self.left_to_move(table)?;
-            if left > 0 && left < before {
+            // Where the first of them cannot be read, those behind them are in a larger piece.
+            if left > 0 && (left < before || pace.rows > pieces) {
                 continue;
             }
             if left > 0 {

@@ -127,7 +127,12 @@ impl Session {
         }
         drop(view);
         let (mut told, mut freed) = self.tell_once(&table, pace)?;
-        if freed {
+        let heard = told.iter().filter(|told| told.is_ok()).count();
+        if heard <= kept.declaration().may_fail {
+            // One that failed when the lease was taken may be back: if only these few heard of it, others who do not meet them go on without.
+            shared(self.engine()).leases.look_again();
+        }
+        if freed || heard <= kept.declaration().may_fail {
             // One that was full may have room for the rest.
             (told, freed) = self.tell_once(&table, pace)?;
         }

@@ -124,10 +124,16 @@ impl Session {
     /// Gives a cloud rows, from what the others have.
     ///
     /// # Errors
-    /// It was called off.
-    pub(super) fn give(&mut self, table: &Table, place: Place<'_>, (cloud, rows): (usize, &Rows)) -> Result<Given> {
+    /// It was called off, or another client has gone on with the table meanwhile.
+    pub(super) fn give(
+        &mut self,
+        table: &Arc<Table>,
+        place: Place<'_>,
+        (cloud, rows): (usize, &Rows),
+    ) -> Result<Given> {
         let (mut given, mut left) = (Given::default(), rows.clone());
         while !left.is_empty() {
+            self.goes_on(table)?;
             let some: Rows = left.iter().take(ROWS).collect();
             let readable = self.read_what_can_be(table, place, (&some, UNREAD_MOST))?;
             for found in &readable.found {

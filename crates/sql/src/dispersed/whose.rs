@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 
 use super::clouds::{self, Cloud};
 use super::push::each;
-use super::{Dispersed, learning};
+use super::{Dispersed, catalogue, learning};
 use crate::error::Result;
 
 /// So long a cloud is waited for: one that hangs lets go of nothing either.
@@ -77,7 +77,10 @@ impl Looks {
 
     /// Whose a table is, which was leased to be dropped a moment ago or was not.
     pub fn whose(&self, known: &Known<'_>, is_leased: bool) -> Whose {
-        if let Some(Err(failure)) = self.shown.get(known.cloud) {
+        // Under a lease it says nothing that it cannot show what it was told.
+        if let Some(Err(failure)) = self.shown.get(known.cloud)
+            && !(is_leased && catalogue::leads_nowhere(failure))
+        {
             return Whose::Unknown(Some(failure.clone()));
         }
         let Some(number) = known.number.filter(|_| !is_leased) else { return Whose::Nobodys };

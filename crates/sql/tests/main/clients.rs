@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 
@@ -730,13 +730,15 @@ fn rows_that_too_few_clouds_have_are_waited_for() {
 }
 
 /// A cloud that shows one of two claims whenever it is asked, by turns: it has kept them from before. And at which something happens before
-/// it answers a question with conditions.
+/// it answers a question with conditions, or one for some rows. And of which something of rows is not as it was written.
 #[derive(Default)]
 struct Staged {
     inner: MemoryProvider,
     claims: Mutex<Vec<Fragments>>,
     asked: AtomicUsize,
     before: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+    before_rows: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+    is_damaged: AtomicBool,
 }
 
 impl Provider for Staged {
@@ -756,9 +758,15 @@ impl Provider for Staged {
     ) -> Result<(), Failure> {
         let happens = if question.tests.is_empty() { None } else { self.before.lock().expect("a hook").take() };
         happens.into_iter().for_each(|happens| happens());
-        self.inner.ask(table, question, take)?;
-        let claims = self.claims.lock().expect("claims");
         let is_catalogue = *table == Catalogue::new(Secret::new(SECRET)).name();
+        let asks_for_some = question.places.is_some() && !is_catalogue;
+        let happens = if asks_for_some { self.before_rows.lock().expect("a hook").take() } else { None };
+        happens.into_iter().for_each(|happens| happens());
+        self.inner.ask(table, question, take)?;
+        if !is_catalogue && self.is_damaged.load(Ordering::Relaxed) {
+            return Err(Failure::Malformed("something is not as it was written".into()));
+        }
+        let claims = self.claims.lock().expect("claims");
         let Some(shown) = claims.get(self.asked.load(Ordering::Relaxed) % 2).filter(|_| is_catalogue) else {
             return Ok(());
         };
@@ -826,6 +834,39 @@ fn an_answer_that_was_overtaken_while_it_was_given_is_none() {
         let writes = back.recv().expect("it has written");
         (one, other) = if round % 2 == 1 { (reads, writes) } else { (writes, reads) };
     }
+}
+
+#[test]
+fn a_repair_that_was_overtaken_takes_nothing_from_whoever_has_gone_on() {
+    let cloud = Arc::new(Staged::default());
+    let options = || EngineOptions { parallelism: 2, lease_seconds: 2, ..EngineOptions::default() };
+    let mut one = staged(&cloud, options());
+    let with = "WITH (engine = 'dispersed', clouds = 'a, b, c', may_fail = 1, may_collude = 1)";
+    one.expect(&[
+        ("CREATE CLOUD a OPTIONS (url 'staged:')", "CREATE CLOUD"),
+        ("CREATE CLOUD b OPTIONS (url 'memory:overtaken-b')", "CREATE CLOUD"),
+        ("CREATE CLOUD c OPTIONS (url 'memory:overtaken-c')", "CREATE CLOUD"),
+        (&format!("CREATE TABLE t (id INT, n INT FOR (sum)) {with}"), "CREATE TABLE"),
+        ("INSERT INTO t VALUES (1, 10), (2, 20), (3, 30)", "INSERT 3"),
+    ]);
+    let mut other = staged(&cloud, options());
+    let lost = lost_tables(&other.engine, &SECRET, ("staged:", None), &mut |note| panic!("{note}")).expect("tables");
+    other.session.bring_back(lost, &SECRET).expect("brought back");
+    other.ask("REPAIR TABLE t");
+    cloud.is_damaged.store(true, Ordering::Relaxed);
+    let (sent, back) = std::sync::mpsc::channel();
+    *cloud.before_rows.lock().expect("a hook") = Some(Box::new(move || {
+        // It waits until the lease of whoever repairs has stood still.
+        assert_eq!(other.ask("INSERT INTO t VALUES (4, 400)"), "INSERT 1");
+        sent.send(other).expect("somebody waits");
+    }));
+    let told = one.ask("REPAIR TABLE t EXTENDED");
+    assert!(told.contains("another client has changed it"), "{told}");
+    let mut other = back.recv().expect("it has written");
+    cloud.is_damaged.store(false, Ordering::Relaxed);
+    assert_eq!(other.ask("SELECT sum(n), count(id) FROM t"), "460|4");
+    assert_eq!(other.ask("REPAIR TABLE t"), "a|0|0|complete\nb|0|0|complete\nc|0|0|complete");
+    assert_eq!(one.ask("SELECT sum(n), count(id) FROM t"), "460|4");
 }
 
 #[test]
