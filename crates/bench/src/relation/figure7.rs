@@ -39,6 +39,10 @@ const SPREAD: [u64; 6] = [7_919, 104_729, 15_485_863, 32_452_843, 49_979_687, 67
 /// other then, so that two conditions meet in as many rows as the paper's Table 1 says. Sizes all have divisors in common.
 const PRIME: u64 = 1_000_003;
 
+/// Where T0 has fewer rows, remainders do: other tables have a dozen rows then, of which no two conditions meet, and it is with these
+/// values that a chip's image is a kilobyte below its 64.
+const PRIME_FROM: u64 = 10_000;
+
 impl Table {
     /// Rows it has where T0 has `rows`.
     pub fn rows(&self, rows: u64) -> u64 {
@@ -59,7 +63,10 @@ impl Table {
     pub fn row(&self, id: u64, rows: u64) -> Row {
         let count = self.rows(rows);
         let spread = |way: usize| id * SPREAD[way] % count;
-        let part = |way: usize, parts: u64| id * SPREAD[way] % PRIME * parts / PRIME;
+        let part = |way: usize, parts: u64| match rows < PRIME_FROM {
+            true => spread(way) % parts,
+            false => id * SPREAD[way] % PRIME * parts / PRIME,
+        };
         let parent = |(place, name): (usize, &&str)| {
             let parent = TABLES.iter().find(|table| table.name == *name).map_or(1, |table| table.rows(rows));
             (id * SPREAD[4 + place] % count % parent) as i64
