@@ -39,6 +39,7 @@ mod series;
 mod series_bulk;
 mod series_options;
 mod series_order;
+mod staged;
 mod summaries;
 mod swinging_door;
 mod systematic;
