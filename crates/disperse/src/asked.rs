@@ -145,8 +145,8 @@ pub(crate) fn ask(
     done
 }
 
-/// The same, of an answer that counts row by row: a cloud that shows rows and says behind them that others are not as they were written has
-/// come to its end, and what it says is given beside.
+/// The same, of an answer that counts row by row, whatever is wrong behind what was shown: a cloud that says that other rows are not as they
+/// were written, shows too many or breaks off has come to its end, and that is given beside. Whoever asks looks whether all rows are there.
 ///
 /// # Errors
 /// As [`ask`].

@@ -128,11 +128,13 @@ impl Session {
         drop(view);
         let (mut told, mut freed) = self.tell_once(&table, pace)?;
         let heard = told.iter().filter(|told| told.is_ok()).count();
-        if heard <= kept.declaration().may_fail {
-            // One that failed when the lease was taken may be back: if only these few heard of it, others who do not meet them go on without.
+        // Others who do not meet the few that heard of it would go on without. Where none did nobody knows, and nobody waits twice.
+        let is_known_to_few = (1..=kept.declaration().may_fail).contains(&heard);
+        if is_known_to_few {
+            // One that failed when the lease was taken may be back.
             shared(self.engine()).leases.look_again();
         }
-        if freed || heard <= kept.declaration().may_fail {
+        if freed || is_known_to_few {
             // One that was full may have room for the rest.
             (told, freed) = self.tell_once(&table, pace)?;
         }
