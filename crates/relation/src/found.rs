@@ -108,7 +108,8 @@ impl Found {
         })
     }
 
-    fn take(&mut self, row: RowId) -> bool {
+    /// Takes a row; whether there are not too many.
+    pub(crate) fn take(&mut self, row: RowId) -> bool {
         let Some(left) = self.entries_left.checked_sub(1) else { return false };
         self.entries_left = left;
         let Some(place) = row.0.checked_sub(self.from.0) else { return true };
@@ -226,6 +227,10 @@ pub(crate) enum FoundRows {
 }
 
 impl FoundRows {
+    pub(crate) fn none() -> Self {
+        FoundRows::List(Vec::new().into_iter())
+    }
+
     /// How many are left.
     pub(crate) fn count_left(&self) -> usize {
         match self {

@@ -21,7 +21,9 @@ mod kept;
 mod named;
 mod outermost;
 mod packed;
+mod parts;
 mod plan;
+mod put_aside;
 mod ranges;
 mod records;
 mod rows;
@@ -51,6 +53,9 @@ pub use test::{Comparison, Constant, Test, select};
 
 use crate::Table;
 use counterfoil_log::Order as _;
+
+/// Ends of a path that are looked up together.
+const PIECE_ENDS: usize = 256;
 
 /// A table that a question reads.
 #[derive(Clone)]

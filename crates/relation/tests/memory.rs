@@ -74,6 +74,25 @@ fn no_question_takes_more_than_its_budget() {
         assert!((budget / 4..=budget).contains(&most), "{most} bytes of {budget}");
     }
     long_texts(&mut bench, &mut aside);
+    several_paths(&mut aside);
+}
+
+/// Rows that two paths name, of which windows are put aside.
+fn several_paths(aside: &mut Aside) {
+    let mut bench = plans::of_many(70_000);
+    bench.relations = counterfoil_relation::Relations::with_fresh_rows(200).with_head_bytes(0);
+    let (table, few) = (bench.table("many"), bench.table("few"));
+    let some = |from: i64| {
+        let tests = vec![Test::In { column: 0, constants: (from..from + 7).map(Constant::Whole).collect() }];
+        Source { table: few.clone(), path: Some(0), tests, is_optional: false }
+    };
+    let many = Source { table, path: None, tests: Vec::new(), is_optional: false };
+    let outputs = (0..3).map(|column| Output::Column(Place { source: 0, column })).collect();
+    let plan = Plan { sources: vec![many, some(3), some(5)], shown: 3, outputs, ..Plan::default() };
+    for budget in [BUDGET_BYTES_MIN, 36_000] {
+        let taken = taken(&mut bench, &plan, budget, aside);
+        assert!((budget / 4..=budget).contains(&taken) && aside.0.len() > 45_000, "{taken} bytes of {budget}");
+    }
 }
 
 /// Rows with texts that only one of them has room for.

@@ -94,6 +94,8 @@ pub(crate) struct Aside {
     /// All behind them.
     sealed: Option<Pieces>,
     sealed_count: usize,
+    /// Whether one of them could not be put there.
+    is_full: bool,
     /// The sealed piece that was read last, by its number among them.
     open: Option<(usize, Bytes)>,
     /// The piece that is being filled.
@@ -113,6 +115,7 @@ impl Aside {
             forgotten: 0,
             sealed: spill.map(|spill| spill.pieces(piece_bytes)),
             sealed_count: 0,
+            is_full: false,
             open: None,
             tail: Vec::new(),
             piece_bytes,
@@ -128,22 +131,27 @@ impl Aside {
 
     /// What an answer ended with: what went wrong here, or what the tables say.
     pub(crate) fn error(&mut self, error: relation::Error) -> Error {
-        self.failed.take().unwrap_or_else(|| Error::of_tables(error))
+        // An answer may have gone on without what there was no room for.
+        let failed = self.failed.take().filter(|_| error.is_memory());
+        failed.unwrap_or_else(|| Error::of_tables(error))
     }
 
     /// Puts a full piece away.
     fn put(&mut self) -> Result<()> {
-        let piece = std::mem::replace(&mut self.tail, Vec::with_capacity(self.piece_bytes));
-        if self.keeps && self.sealed_count == 0 && self.kept.try_grow(piece.capacity()).is_ok() {
-            self.pieces.push(piece);
+        if self.keeps && self.sealed_count == 0 && self.kept.try_grow(self.tail.capacity()).is_ok() {
+            self.pieces.push(std::mem::replace(&mut self.tail, Vec::with_capacity(self.piece_bytes)));
             return Ok(());
         }
-        let Some(sealed) = &mut self.sealed else {
+        let Some(sealed) = self.sealed.as_mut().filter(|_| !self.is_full) else {
             return Err(Error::Memory(
                 "the query has no room to put rows aside: give it more (--ram), or let it look at fewer rows".into(),
             ));
         };
-        sealed.put(&piece)?;
+        // Where that fails the piece stays, since what else lies in it is still read; and no other is sealed in its place.
+        self.is_full = true;
+        sealed.put(&self.tail)?;
+        self.is_full = false;
+        self.tail.clear();
         self.sealed_count += 1;
         Ok(())
     }
@@ -204,6 +212,11 @@ impl Scratch for Aside {
         }
         Ok(())
     }
+
+    fn is_roomy(&self) -> bool {
+        self.sealed.is_some()
+    }
+
     fn forget_before(&mut self, offset: u64) {
         let whole = offset as usize / self.piece_bytes;
         for piece in self.pieces.iter_mut().take(whole).skip(self.forgotten) {
@@ -260,6 +273,24 @@ mod tests {
         let mut aside = means.aside(BUDGET_BYTES_MIN);
         let error = aside.append(&[7; 5000]).unwrap_err();
         assert!(matches!(aside.error(error), Error::Memory(text) if text.contains("no room")));
+    }
+
+    #[test]
+    fn what_lies_there_is_read_when_there_is_no_room_for_more() {
+        let spill = Spill { folder: std::env::temp_dir(), bytes_max: 100_000 };
+        let means = Means { spill: Some(Arc::new(SealedFiles::new(spill).unwrap())), ..means(1000, false) };
+        let mut aside = means.aside(BUDGET_BYTES_MIN);
+        let chunk = |number: u32| number.to_le_bytes().repeat(100);
+        let starts: Vec<u64> = (0..).map_while(|number| aside.append(&chunk(number)).ok()).collect();
+        assert!((50..300).contains(&starts.len()), "{} chunks", starts.len());
+        assert!(aside.append(&[7; 5000]).is_err());
+        for (number, start) in (0..).zip(&starts) {
+            let mut buffer = vec![0; 400];
+            aside.read(*start, &mut buffer).unwrap();
+            assert!(buffer == chunk(number), "chunk {number}");
+        }
+        // Whoever went on is told of what stopped it later.
+        assert!(!matches!(aside.error(relation::Error::misuse("another")), Error::Memory(_)));
     }
 
     #[test]

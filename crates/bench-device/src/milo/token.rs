@@ -6,8 +6,8 @@ use std::sync::Arc;
 use counterfoil_flash_sim::{Part, Scenario, SimulatedDevice};
 use counterfoil_log::{Counting, Layout, Media, NoPins, Settings, Writer, create};
 use counterfoil_relation::{
-    Action, Comparison, Constant, Error, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable, NoScratch, Output,
-    Place, Plan, Relations, RowBatch, RowBuilder, RowId, Source, Table, Test, Type, ValueRef,
+    Action, Comparison, Constant, ContainerScratch, Error, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable,
+    Output, Place, Plan, Relations, RowBatch, RowBuilder, RowId, Source, Table, Test, Type, ValueRef,
 };
 use counterfoil_vault::{DangerFixedEntropy, DatabaseId, MemoryCounter, Suite, Vault, VolumeKey};
 
@@ -188,12 +188,15 @@ impl Token {
     pub fn ask(&mut self, query: &Query) -> Result<Answer, Failure> {
         let plan = self.plan(query)?;
         let mut answer = self.relations.answer(self.writer.snapshot(), plan, QUERY_BYTES)?;
+        self.writer.begin()?;
+        let mut scratch = ContainerScratch::create(&mut self.writer)?;
         let mut rows = Vec::new();
-        while let Some(batch) = answer.next(&self.relations, &mut NoScratch)? {
+        while let Some(batch) = answer.next(&self.relations, &mut scratch)? {
             for row in 0..batch.count() {
                 rows.push(shown(&batch, row)?);
             }
         }
+        self.writer.rollback();
         Ok(Answer { rows, by: answer.by().to_vec() })
     }
 

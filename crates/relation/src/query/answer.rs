@@ -131,7 +131,7 @@ impl<V: View> Answer<V> {
     /// [`Error::misuse`] after any of them.
     pub fn step(&mut self, relations: &Relations, scratch: &mut dyn Scratch) -> Result<Progress, Error> {
         let step = match core::mem::replace(&mut self.state, State::Failed) {
-            State::Plain => self.show_read(relations),
+            State::Plain => self.show_read(relations, scratch),
             State::Reading(sorter, later) => self.read(relations, scratch, sorter, later),
             State::Passing(sorted, sorter, later) => self.pass(scratch, sorted, sorter, later),
             State::Known(sorted) => self.show_sorted(scratch, sorted),
@@ -155,8 +155,8 @@ impl<V: View> Answer<V> {
     }
 
     /// Hands out rows as they are read.
-    fn show_read(&mut self, relations: &Relations) -> Result<Progress, Error> {
-        let rows = if self.left > 0 { self.rows.next(relations)? } else { None };
+    fn show_read(&mut self, relations: &Relations, scratch: &mut dyn Scratch) -> Result<Progress, Error> {
+        let rows = if self.left > 0 { self.rows.next(relations, scratch)? } else { None };
         self.state = State::Plain;
         let Some(rows) = rows else { return Ok(Progress::End) };
         let skipped = (rows.count as u64).min(self.to_skip);
@@ -179,7 +179,7 @@ impl<V: View> Answer<V> {
         later: Later,
     ) -> Result<Progress, Error> {
         let (mut key, mut load) = (Vec::new(), Vec::new());
-        let Some(rows) = self.rows.next(relations)? else {
+        let Some(rows) = self.rows.next(relations, scratch)? else {
             if sorter.stage().begins_empty(&mut load) {
                 sorter.push(scratch, &key, &load)?;
             }

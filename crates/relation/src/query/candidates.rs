@@ -112,7 +112,10 @@ impl Relations {
                 Some(named) => {
                     asked.lists.extend(search.list(source, Cow::Borrowed(&named.rows), named.index.clone())?)
                 }
-                None => asked.to_read.push((source, source.tests.clone())),
+                None if is_to_be_read(source, &source.tests, room) => {
+                    asked.to_read.push((source, source.tests.clone()))
+                }
+                None => {}
             }
         }
         let mut flat = Vec::new();
@@ -122,6 +125,14 @@ impl Relations {
         let together = search.together.1;
         Ok(found.map(|(rows, by)| Candidates { rows, by, together }))
     }
+}
+
+/// Whether a source that no index has named rows of may be read for them: not where one may only have had no room for as many, since
+/// windows have.
+fn is_to_be_read(source: &Source, tests: &[Test], room: usize) -> bool {
+    let mut flat = Vec::new();
+    tests.iter().for_each(|test| flatten(test, &mut flat));
+    room == usize::MAX || ways(&flat, &source.table).is_empty()
 }
 
 /// What is all to be true of a row.
@@ -239,7 +250,8 @@ impl<'s> Search<'s> {
             }
             match self.relations.named_by(self.view, &source.table, &tests, (room, self.access))? {
                 Some(named) => asked.lists.extend(self.list(source, Cow::Owned(named.rows), named.index)?),
-                None => asked.to_read.push((source, tests)),
+                None if is_to_be_read(source, &tests, room) => asked.to_read.push((source, tests)),
+                None => {}
             }
         }
         asked.any.extend(conditions.iter().filter_map(|condition| match condition {

@@ -12,6 +12,7 @@ use super::joined::root_of;
 use super::named::FEW_ROWS;
 use super::outermost::Outermost;
 use super::plan::{Place, Plan};
+use super::scratch::Scratch;
 use super::windows::Windows;
 use super::{JoinedRows, KeptRows, NO_ROW, Side};
 use crate::found::FoundRows;
@@ -122,20 +123,28 @@ impl<V: View> Rows<V> {
     /// How many rows indexes have named that are still to be read, as far as there was room for them.
     pub(super) fn named(&self) -> Option<usize> {
         match &self.from {
-            From::Named(rows, _) => Some(rows.count_left() + self.due.len()),
+            From::Named(rows, windows) => {
+                let expected = windows.as_ref().map_or(0, Windows::expected);
+                Some(rows.count_left() + self.due.len() + expected)
+            }
             From::All(_) => None,
         }
     }
 
     /// The next rows, perhaps none of them; none at the end.
-    pub(super) fn next(&mut self, relations: &Relations) -> Result<Option<JoinedRows>, Error> {
+    pub(super) fn next(
+        &mut self,
+        relations: &Relations,
+        scratch: &mut dyn Scratch,
+    ) -> Result<Option<JoinedRows>, Error> {
         let (view, sources, conditions) = (&self.view, &self.plan.sources, &self.plan.conditions);
         if self.due.is_empty() {
             match &mut self.from {
                 From::Named(rows, windows) => {
                     self.due.extend(rows.by_ref().take(self.step_rows));
                     while let (true, Some(some)) = (self.due.is_empty(), windows.as_mut()) {
-                        let Some(window) = some.next(relations, view, &sources[root_of(sources)?])? else { break };
+                        let root = &sources[root_of(sources)?];
+                        let Some(window) = some.next(relations, view, root, scratch)? else { break };
                         *rows = window;
                         self.due.extend(rows.by_ref().take(self.step_rows));
                     }

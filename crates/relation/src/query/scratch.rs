@@ -20,6 +20,11 @@ pub trait Scratch {
 
     /// What lies before an offset is not read any more: whoever can gives its room back.
     fn forget_before(&mut self, _offset: u64) {}
+
+    /// Whether it has room of its own, so that a query may put there what it could do without.
+    fn is_roomy(&self) -> bool {
+        true
+    }
 }
 
 /// None: a query that needs one ends with [`Error::memory`].
@@ -33,6 +38,10 @@ impl Scratch for NoScratch {
 
     fn read(&mut self, _offset: u64, _buffer: &mut [u8]) -> Result<(), Error> {
         Err(Error::misuse("nothing was put there"))
+    }
+
+    fn is_roomy(&self) -> bool {
+        false
     }
 }
 

@@ -10,7 +10,8 @@
 //! numbers where a list has one row. Where rows have to be in several lists, a window has the room of two.
 //!
 //! Entries are read once for each window. Where nobody minds the order, rows that join others come in that of these instead: some
-//! of those at a time, with all that join them, and each entry is read once.
+//! of those at a time, with all that join them, and each entry is read once. Where windows are many and all rows are named along
+//! paths, these are followed once, and what they name is put aside.
 
 use alloc::format;
 use alloc::string::String;
@@ -23,9 +24,11 @@ use super::candidates::said_of;
 use super::condition::{Condition, conjuncts};
 use super::ends::Ends;
 use super::named::{TABLE_ROWS_MIN, TABLE_SHARE};
+use super::put_aside::PutAside;
 use super::ranges::{Way, flatten, ways};
+use super::scratch::Scratch;
 use super::told::{along, both, either, index_name, told};
-use super::{Access, Source, Test};
+use super::{Access, PIECE_ENDS, Source, Test};
 use crate::found::{Found, FoundRows, span_of};
 use crate::{Error, NamedRows, Relations, RowId};
 
@@ -45,6 +48,10 @@ pub(super) struct Windows {
     from: Option<RowId>,
     /// Whether rows lie so close that bits take in more of them than a list.
     is_close: bool,
+    /// All that is left, once it is put aside.
+    aside: Option<PutAside>,
+    /// Whether that has been thought of, if it may be.
+    is_decided: bool,
 }
 
 enum List {
@@ -70,9 +77,6 @@ impl Later {
         Some(List::Joined(self.ends.path, piece))
     }
 }
-
-/// Ends of a path that are looked up together.
-const PIECE_ENDS: usize = 256;
 
 /// The windows of a question, the first of them and what names their rows.
 type Opened = (Windows, FoundRows, String);
@@ -104,17 +108,61 @@ impl Windows {
     }
 
     /// The next window; none behind the last.
+    #[inline(never)]
     pub(super) fn next(
         &mut self,
         relations: &Relations,
         view: &dyn View,
         root: &Source,
+        scratch: &mut dyn Scratch,
     ) -> Result<Option<FoundRows>, Error> {
+        if !core::mem::replace(&mut self.is_decided, true) && scratch.is_roomy() {
+            self.put_aside(relations, view, root, scratch)?;
+        }
+        if let Some(aside) = &mut self.aside {
+            return aside.next(scratch);
+        }
         if self.from.is_none() {
             let Some(list) = self.later.as_mut().and_then(Later::take) else { return Ok(None) };
             (self.lists, self.from) = (Vec::from([list]), Some(RowId(0)));
         }
         self.find(relations, view, root)?.map(Some).ok_or_else(|| Error::misuse("a view that has changed"))
+    }
+
+    /// Puts aside what paths name, where that is less work than to follow them again for each window.
+    fn put_aside(
+        &mut self,
+        relations: &Relations,
+        view: &dyn View,
+        root: &Source,
+        scratch: &mut dyn Scratch,
+    ) -> Result<(), Error> {
+        let [List::Ends(first)] = &self.lists[..] else { return Ok(()) };
+        let paths: Vec<&Ends> = core::iter::once(first).chain(&self.also).collect();
+        let end = relations.shared.access(view, root.table.id)?.next_row();
+        let (of_bits, of_lists) = (end.div_ceil(span_of(self.room)), first.joined.div_ceil(self.room.max(1) as u64));
+        let windows = of_bits.min(of_lists);
+        self.is_close = of_bits < of_lists;
+        let followed: u64 = paths.iter().map(|ends| ends.count() as u64).sum();
+        let mut aside = PutAside::of(paths.len(), 0..end, self.room);
+        if windows.saturating_mul(followed) <= followed + aside.reads() {
+            return Ok(());
+        }
+        match aside.fill(relations, view, root, &paths, scratch) {
+            // There was no room for them after all.
+            Err(error) if error.is_memory() => Ok(()),
+            filled => {
+                (self.lists, self.also, self.aside) = (Vec::new(), Vec::new(), Some(aside));
+                filled
+            }
+        }
+    }
+
+    /// About how many rows there are at most in windows of which none was asked for yet.
+    pub(super) fn expected(&self) -> usize {
+        let paths = self.lists.iter().filter_map(|list| if let List::Ends(ends) = list { Some(ends) } else { None });
+        let least = paths.chain(&self.also).map(|ends| ends.joined).min();
+        least.filter(|_| !self.is_decided).and_then(|least| usize::try_from(least).ok()).unwrap_or(0)
     }
 
     fn find(&mut self, relations: &Relations, view: &dyn View, root: &Source) -> Result<Option<FoundRows>, Error> {
@@ -208,11 +256,16 @@ impl Opening<'_> {
         entries_max: usize,
         by: &str,
     ) -> Result<Option<Opened>, Error> {
+        let mut windows = self.windows(lists, (also, later), entries_max);
+        windows.is_decided = true;
+        let first = windows.find(self.relations, self.view, self.root)?;
+        Ok(first.map(|rows| (windows, rows, in_passes(by))))
+    }
+
+    fn windows(&self, lists: Vec<List>, (also, later): (Vec<Ends>, Option<Later>), entries_max: usize) -> Windows {
         // A window may be there twice until it is sorted, and beside it the rows that are joined.
         let (room, from) = (self.room / 4, Some(RowId(0)));
-        let mut windows = Windows { lists, also, later, room, entries_max, from, is_close: false };
-        let first = windows.find(self.relations, self.view, self.root)?;
-        Ok(first.map(|rows| (windows, rows, told(|| format!("{by} in passes")))))
+        Windows { lists, also, later, room, entries_max, from, is_close: false, aside: None, is_decided: false }
     }
 
     /// By an index of the root.
@@ -247,7 +300,9 @@ impl Opening<'_> {
         let by = core::iter::once(&first).chain(&also).map(|ends| along(self.root, ends.path, &ends.index));
         let by: Vec<String> = by.collect();
         if !also.is_empty() || !self.in_any_order {
-            return self.begin_with(Vec::from([List::Ends(first)]), (also, None), entries_max, &both(&by));
+            // None is found yet: all may be put aside by whoever asks for the first.
+            let windows = self.windows(Vec::from([List::Ends(first)]), (also, None), usize::MAX);
+            return Ok(Some((windows, FoundRows::none(), in_passes(&both(&by)))));
         }
         // So many at a time that what joins them is one window.
         let count = (first.count() * (self.room / 4) / (first.joined as usize).max(1)).max(1);
@@ -278,6 +333,10 @@ impl Opening<'_> {
         }
         Ok(None)
     }
+}
+
+fn in_passes(by: &str) -> String {
+    told(|| format!("{by} in passes"))
 }
 
 /// Lists of which one has each row of which a condition is true.

@@ -4,12 +4,12 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use counterfoil_relation::{
-    Answer, BUDGET_BYTES_MIN, Cause, Comparison, Condition, Constant, ContainerScratch, Error, Function, NewColumn,
-    NewForeignKey, NewIndex, NewKey, NewTable, NoScratch, Order, Output, Place, Plan, RowId, Source, Test, Type, Value,
+    Answer, BUDGET_BYTES_MIN, Cause, Comparison, Condition, Constant, ContainerScratch, Error, Function, NoScratch,
+    Order, Output, Place, Plan, Scratch, Source, Test, Type, Value,
 };
 
 use crate::bench::{Bench, int, rounds, text};
-use crate::plans::{KINDS, populated, some_plan};
+use crate::plans::{KINDS, of_many, populated, some_plan};
 
 fn whole(value: &Value) -> Option<i128> {
     match value {
@@ -367,36 +367,56 @@ fn a_sum_out_of_range_and_a_question_that_makes_no_sense_are_refused() {
     }
 }
 
-/// A table of many rows, of which each references one of 40, with an index on a number that many have.
-fn of_many(count: i32) -> Bench {
-    let mut bench = Bench::with_fresh_rows(7, 1000);
-    let columns = |names: &[&str]| names.iter().map(|name| NewColumn::new(*name, Type::Integer)).collect();
-    let key = || Some(NewKey { name: None, columns: vec!["id".into()] });
-    bench.create(&NewTable {
-        name: "few".into(),
-        columns: columns(&["id"]),
-        primary_key: key(),
-        ..NewTable::default()
-    });
-    let reference = NewForeignKey { columns: vec!["few".into()], parent: "few".into(), ..NewForeignKey::default() };
-    bench.create(&NewTable {
-        name: "many".into(),
-        columns: columns(&["id", "few", "a"]),
-        primary_key: key(),
-        foreign_keys: vec![reference],
-        ..NewTable::default()
-    });
-    let table = bench.table("many");
-    let index = NewIndex { columns: vec!["a".into()], ..NewIndex::default() };
-    bench.statement(|relations, writer| relations.create_index(writer, &table, &index)).unwrap();
-    bench.insert("few", &(0..40).map(|id| vec![int(id)]).collect::<Vec<_>>()).unwrap();
-    for piece in (0..count).collect::<Vec<_>>().chunks(4000) {
-        let row = |id: &i32| vec![int(*id), int(id * 7 % 40), int(id * 31 % 25)];
-        bench.insert("many", &piece.iter().map(row).collect::<Vec<_>>()).unwrap();
+/// What a question puts aside, counted; with a bound, as a medium has one.
+struct Counted {
+    bytes: Vec<u8>,
+    bytes_max: usize,
+    was_refused: bool,
+}
+
+impl Scratch for Counted {
+    fn append(&mut self, bytes: &[u8]) -> Result<u64, Error> {
+        let start = self.bytes.len();
+        if start + bytes.len() > self.bytes_max {
+            self.was_refused = true;
+            return Err(Error::memory(None));
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(start as u64)
     }
-    let gone: Vec<_> = (0..100).map(|place| RowId(place * 111)).collect();
-    bench.delete("many", &gone).unwrap();
-    bench
+
+    fn read(&mut self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        buffer.copy_from_slice(&self.bytes[offset as usize..][..buffer.len()]);
+        Ok(())
+    }
+}
+
+#[test]
+fn paths_are_followed_once_where_there_is_room_for_what_they_name() {
+    let mut bench = of_many(70_000);
+    let many = Source { table: bench.table("many"), path: None, tests: Vec::new(), is_optional: false };
+    let few = bench.table("few");
+    let some = |from: i64| {
+        let tests = vec![Test::In { column: 0, constants: (from..from + 7).map(Constant::Whole).collect() }];
+        Source { table: few.clone(), path: Some(0), tests, is_optional: false }
+    };
+    let outputs: Vec<Output> = (0..3).map(|column| Output::Column(Place { source: 0, column })).collect();
+    let sources = vec![many, some(3), some(5)];
+    let plan = Plan { sources, shown: 3, outputs, ..Plan::default() };
+    let expected = all_of(&mut bench, &plan, 8 << 20).unwrap();
+    assert!(expected.len() > 8000);
+    for (bytes_max, is_aside) in [(1 << 20, true), (20_000, false), (0, false)] {
+        let mut scratch = Counted { bytes: Vec::new(), bytes_max, was_refused: false };
+        let view = bench.writer.snapshot();
+        let mut answer = bench.relations.answer(view, plan.clone(), BUDGET_BYTES_MIN).unwrap();
+        let mut rows = Vec::new();
+        while let Some(batch) = answer.next(&bench.relations, &mut scratch).unwrap() {
+            rows.extend((0..batch.count()).map(|row| batch.row(row).unwrap()));
+        }
+        assert!(rows == expected, "with room for {bytes_max} bytes");
+        // Two bytes for each number that a path names, and some for their blocks.
+        assert_eq!((is_aside, !is_aside), ((45_000..60_000).contains(&scratch.bytes.len()), scratch.was_refused));
+    }
 }
 
 #[test]
@@ -440,7 +460,7 @@ fn more_rows_than_there_is_room_for_are_named_in_passes() {
         let view = bench.writer.snapshot();
         let answer = bench.relations.answer(view, plan, BUDGET_BYTES_MIN).unwrap();
         assert!(answer.by().iter().any(|by| by.ends_with(" in passes")), "{:?}", answer.by());
-        assert!(answer.candidates().is_some_and(|rows| rows < 500));
+        assert!(answer.candidates().is_some_and(|rows| rows < 3000));
     }
     // What names too many rows is still read past.
     let any = Test::Compare { column: 2, comparison: Comparison::Greater, constant: Constant::Whole(4) };

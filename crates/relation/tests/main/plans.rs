@@ -129,3 +129,35 @@ pub fn some_plan(bench: &mut Bench) -> Plan {
         outputs,
     }
 }
+
+/// A table of many rows, of which each references one of 40, with an index on a number that many have.
+pub fn of_many(count: i32) -> Bench {
+    let mut bench = Bench::with_fresh_rows(7, 1000);
+    let columns = |names: &[&str]| names.iter().map(|name| NewColumn::new(*name, Type::Integer)).collect();
+    let key = || Some(NewKey { name: None, columns: vec!["id".into()] });
+    bench.create(&NewTable {
+        name: "few".into(),
+        columns: columns(&["id"]),
+        primary_key: key(),
+        ..NewTable::default()
+    });
+    let reference = NewForeignKey { columns: vec!["few".into()], parent: "few".into(), ..NewForeignKey::default() };
+    bench.create(&NewTable {
+        name: "many".into(),
+        columns: columns(&["id", "few", "a"]),
+        primary_key: key(),
+        foreign_keys: vec![reference],
+        ..NewTable::default()
+    });
+    let table = bench.table("many");
+    let index = NewIndex { columns: vec!["a".into()], ..NewIndex::default() };
+    bench.statement(|relations, writer| relations.create_index(writer, &table, &index)).unwrap();
+    bench.insert("few", &(0..40).map(|id| vec![int(id)]).collect::<Vec<_>>()).unwrap();
+    for piece in (0..count).collect::<Vec<_>>().chunks(4000) {
+        let row = |id: &i32| vec![int(*id), int(id * 7 % 40), int(id * 31 % 25)];
+        bench.insert("many", &piece.iter().map(row).collect::<Vec<_>>()).unwrap();
+    }
+    let gone: Vec<_> = (0..100).map(|place| RowId(place * 111)).collect();
+    bench.delete("many", &gone).unwrap();
+    bench
+}
