@@ -37,7 +37,7 @@ const BATCH_ROWS: usize = 16 * 1024;
 /// How a table is made for a file.
 #[derive(Clone, Copy)]
 pub enum Make<'a> {
-    /// By this CREATE TABLE.
+    /// By this CREATE TABLE; the file is to have all its columns.
     By(&'a str),
     /// With types that fit every value, but for columns of which the type is said.
     Fitting(&'a [(String, String)]),
@@ -65,7 +65,8 @@ pub fn run(context: &Context, arguments: &Import) -> Result<()> {
     let name = table_name(&database, &table.to_string_lossy())?;
     let mut rows = 0;
     {
-        let mut importing = Importing { database: &database, connection: database.connect()?, arguments, name: &name };
+        let connection = database.connect()?;
+        let mut importing = Importing { database: &database, connection, arguments, name: &name, has_all: false };
         let create = if arguments.create { Some(importing.create_sql(&files)?) } else { None };
         for (index, file) in files.iter().enumerate() {
             let create = create.as_deref().filter(|_| index == 0);
@@ -94,7 +95,8 @@ pub fn one(database: &Database, name: &str, path: &Path, shape: &Shape, make: Ma
         shape: shape.clone(),
     };
     let files = [File::open(path, shape.format)?];
-    let mut importing = Importing { database, connection: database.connect()?, arguments: &arguments, name };
+    let has_all = matches!(make, Make::By(_));
+    let mut importing = Importing { database, connection: database.connect()?, arguments: &arguments, name, has_all };
     let create = match make {
         Make::By(create) => create.to_owned(),
         Make::Fitting(_) => importing.create_sql(&files)?,
@@ -164,6 +166,8 @@ struct Importing<'a> {
     connection: Connection,
     arguments: &'a Import,
     name: &'a str,
+    /// Whether a file that lacks a column of the table is refused.
+    has_all: bool,
 }
 
 impl Importing<'_> {
@@ -301,6 +305,10 @@ impl Importing<'_> {
             Format::Arrow => ipc::read(&file.source, &columns)?,
             _ => Texts::new(file, self.fields()).read(&columns, self.arguments.create)?,
         };
+        if let Some(missing) = columns.iter().find(|column| self.has_all && !names.contains(&column.name)) {
+            let what = format!("column {} of table {} is not in the file", missing.name, self.name);
+            return Err(input(what).advise("a table keeps its columns: add it, empty if need be").into());
+        }
         Ok((names, batches, progress))
     }
 

@@ -33,7 +33,7 @@ pub(crate) struct Inner {
     pub(crate) engine: Arc<Engine>,
     recovery_code: Option<Zeroizing<String>>,
     #[cfg(feature = "publish")]
-    publications: Arc<crate::publishing::Publications>,
+    pub(crate) publications: Arc<crate::publishing::Publications>,
 }
 
 impl Drop for Inner {
@@ -255,6 +255,14 @@ impl Database {
     /// The newest committed state.
     pub(crate) fn snapshot(&self) -> Result<Snapshot> {
         self.inner.store.newest()
+    }
+
+    /// From now on no other process writes, until this database is closed.
+    #[cfg(feature = "publish")]
+    pub(crate) fn become_writer(&self) -> Result<()> {
+        let patience = self.inner.store.volume().options.lock_timeout;
+        drop(self.inner.store.lease(counterfoil_sql::Patience::of(patience))?);
+        Ok(())
     }
 
     /// Runs one change of our own, as a commit.

@@ -5,11 +5,12 @@
 //! ```
 //! - [`TableLedger`] keeps an owner's state in a table of a sealed database: beside the table that PUBLISH publishes, hidden
 //!   from SQL, or alone in a database of its own.
-//! - [`open`] goes on with a publication, under a new key if its database was put back.
+//! - [`open`] goes on with a publication, under a new key if its database was put back: [`Alone`], as whoever signs has to be.
 //! - [`Target`] is who is told: a folder, a bucket or a mirror, which is brought up to date over a [`Network`].
 //! - [`Http`] is what readers fetch with, and mirrors are sent to; [`Authorities`] vouch for servers at `https://`.
 //! - Tables WITH (engine = 'published') are read from a server, checked (`asked`), and what was seen of them is kept (`seen`).
 
+mod alone;
 mod asked;
 mod bounded;
 mod columns;
@@ -32,10 +33,11 @@ use counterfoil_transport::Denial;
 
 use crate::error::{Error, Kind, Result};
 
+pub use alone::Alone;
 pub(crate) use columns::column;
 pub use counterfoil_transport::{Account, Authorities, BucketAddress, Http, Patience, VerifierPage};
 pub use ledger::TableLedger;
-pub use opened::{KEY_LIFE, Opened, is_expiring, new_key, open};
+pub use opened::{KEY_LIFE, Opened, is_expiring, look, new_key, open};
 pub(crate) use publisher::{Answering, Publications};
 pub use publisher::{check_load, note_signed};
 use push::push;

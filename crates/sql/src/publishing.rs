@@ -321,7 +321,12 @@ fn read_publish(table: String, said: &[(&str, String)]) -> Result<Publish> {
     let (max_age, signing) = (None, None);
     let mut publish =
         Publish { table, orders, every, renew: RENEW, max_age, signing, totals: true, filters: true, targets };
-    for (name, value) in said {
+    for (place, (name, value)) in said.iter().enumerate() {
+        let is_once = ["every", "renew", "age", "sign"].contains(name);
+        if is_once && said[..place].iter().any(|(before, _)| before == name) {
+            let clause = if *name == "age" { "MAX AGE".into() } else { name.to_uppercase() };
+            return Err(Error::Sql(format!("{clause} is said twice: say it once")));
+        }
         match *name {
             "by" => publish.orders.push(vec![value.clone()]),
             "then" => publish.orders.last_mut().into_iter().for_each(|order| order.push(value.clone())),

@@ -62,21 +62,40 @@ impl Recipients {
         }
     }
 
-    /// Brings each of them up to date.
+    /// Brings each of them up to date. One that cannot be told keeps nobody else from being told: a mirror that is silent would hold
+    /// back a revocation from all behind it.
     pub fn deliver(&self, publication: &mut Publication<TableLedger>, place: &str) -> Result<()> {
+        let mut failures: Vec<Error> = Vec::new();
         for (name, target) in &self.targets {
             let delivered = {
                 let _working = Working::begin(if matches!(target, Target::Folder(_)) { "writing" } else { "sending" });
-                target.deliver(publication, &self.network, &|| false).map_err(|error| error.at(place))?
+                target.deliver(publication, &self.network, &|| false).map_err(|error| error.at(place))
             };
-            terminal::done(format_args!("{name}: {delivered}"));
+            match delivered {
+                Ok(delivered) => terminal::done(format_args!("{name}: {delivered}")),
+                Err(error) => failures.push(error),
+            }
         }
+        self.name_the_page(publication);
+        let failed = failures.len();
+        let Some(last) = failures.pop() else { return Ok(()) };
+        for failure in failures {
+            terminal::note(failure);
+        }
+        let told = self.targets.len() - failed;
+        if told > 0 {
+            terminal::note(format_args!("{told} of {} were told", self.targets.len()));
+        }
+        Err(last.into())
+    }
+
+    /// Says how readers are to check the page, where one goes out.
+    fn name_the_page(&self, publication: &Publication<TableLedger>) {
         if let Some(page) = &self.network.page {
             let table = &publication.definition().name;
             terminal::done(format_args!("index.html is the verifier's page, SHA-256 {}: tell readers", page.sha256()));
             terminal::done(format_args!("link to it with: #owner={}&table={}", publication.owner(), in_a_link(table)));
         }
-        Ok(())
     }
 }
 

@@ -18,7 +18,7 @@ const DAY: u64 = 24 * 3600 * 1000;
 
 /// Prints it.
 pub fn run(context: &Context, of: &StateOf) -> Result<()> {
-    let text = owned::with(context, of, &[], |publication| Ok(shown(publication)))?;
+    let text = owned::shown(context, of, shown)?;
     crate::output::put(&mut std::io::stdout().lock(), text.as_bytes())
 }
 

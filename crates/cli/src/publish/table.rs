@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use counterfoil::publishing::{self, KEY_LIFE, TableLedger, is_expiring, new_key, now};
+use counterfoil::publishing::{self, Alone, KEY_LIFE, TableLedger, is_expiring, new_key, now};
 use counterfoil::{Database, Options, Place, quoted};
 use counterfoil_proof::{Definition, Owner, Scheme, SecretKey, Value};
 use counterfoil_publish::{Beside, Edited, Plan, Publication, Secrets, Terms};
 use zeroize::Zeroizing;
 
 use super::delivery::Recipients;
-use super::owned::known;
+use super::owned::{alone, known};
 use super::{root, status, told};
 use crate::arguments::Publish;
 use crate::context::Context;
@@ -32,29 +32,41 @@ pub fn run(context: &Context, arguments: &Publish) -> Result<()> {
     let recipients = Recipients::of(arguments.out.as_ref(), &arguments.to, &arguments.delivery)?;
     let roots = root::all(context, &arguments.root)?;
     let there = Path::new(&place).symlink_metadata().is_ok();
-    let database = if there { Some(context.open(&place)?) } else { None };
-    let known = match &database {
-        Some(database) => known(database, TableLedger::new(database.connect()?)?, &place, &roots)?,
-        None => None,
-    };
-    if let Some(publication) = &known {
-        is_same(publication.definition(), arguments, &name, &place)?;
-    }
-    let (definition, rows) = read(arguments, &name, known.as_ref().map(Publication::definition))?;
-    // Whatever is wrong with the file was said before anything is made.
-    let database = match database {
-        Some(database) => database,
-        None => make_state(context, arguments, &place)?,
-    };
-    let published = match known {
-        Some(publication) => Ok(publication),
-        None => begin(&database, definition, arguments, &roots, &place),
-    }
-    .and_then(|publication| bring_up_to_date(publication, rows, arguments, &recipients, &roots, &place));
+    // Whatever is wrong with the file is said before anything is made.
+    let read_before = if there { None } else { Some(read(arguments, &name, None)?) };
+    let database = if there { context.open(&place)? } else { make_state(context, arguments, &place)? };
+    let published = publish(&database, arguments, (&name, &place), read_before, (&recipients, &roots));
     let closed = database.close();
     let owner = published?;
     closed?;
     crate::output::put(&mut std::io::stdout().lock(), format!("{owner}\n").as_bytes())
+}
+
+/// A definition and rows.
+type Read = (Definition, Vec<Vec<Value>>);
+
+/// Publishes from a state that is there.
+fn publish(
+    database: &Database,
+    arguments: &Publish,
+    (name, place): (&str, &str),
+    read_before: Option<Read>,
+    (recipients, roots): (&Recipients, &[SecretKey]),
+) -> Result<Owner> {
+    let alone = alone(database, place)?;
+    let known = known(database, TableLedger::new(&alone)?, place, roots)?;
+    if let Some(publication) = &known {
+        is_same(publication.definition(), arguments, name, place)?;
+    }
+    let (definition, rows) = match read_before {
+        Some(read) => read,
+        None => read(arguments, name, known.as_ref().map(Publication::definition))?,
+    };
+    let publication = match known {
+        Some(publication) => publication,
+        None => begin(&alone, database, definition, arguments, (roots, place))?,
+    };
+    bring_up_to_date(publication, rows, arguments, recipients, roots, place)
 }
 
 /// Where the owner's state is: beside the folder and never inside it, where a web server would hand it out.
@@ -100,7 +112,7 @@ fn table_name(arguments: &Publish) -> Result<String> {
 }
 
 /// The rows of the file, and what table they are: the one that is published already, or the one that they make.
-fn read(arguments: &Publish, name: &str, known: Option<&Definition>) -> Result<(Definition, Vec<Vec<Value>>)> {
+fn read(arguments: &Publish, name: &str, known: Option<&Definition>) -> Result<Read> {
     let scratch = Database::open(Options::memory())?;
     let create = known.map(|definition| publishing::create_sql(name, definition));
     let file = arguments.file.as_deref().ok_or_else(|| misuse("a file is wanted"))?;
@@ -137,11 +149,11 @@ fn types_are_same(scratch: &Database, definition: &Definition, types: &[(String,
 
 /// Begins to publish a table, with new keys; under a root key that is kept elsewhere if one was named.
 fn begin(
+    alone: &Alone<'_>,
     database: &Database,
     definition: Definition,
     arguments: &Publish,
-    roots: &[SecretKey],
-    place: &str,
+    (roots, place): (&[SecretKey], &str),
 ) -> Result<Publication<TableLedger>> {
     let told = |error| told(error, place);
     let entropy = Zeroizing::new(counterfoil::random::<96>()?);
@@ -155,7 +167,7 @@ fn begin(
     let (now, renew) = (now()?, days(arguments.renew.unwrap_or(RENEW_DAYS)));
     let max_age = arguments.max_age.map_or(u64::MAX, days);
     let plan = Plan { definition, now, every: 0, renew, max_age, expires: now.saturating_add(KEY_LIFE) };
-    let mut state = TableLedger::new(database.connect()?)?;
+    let mut state = TableLedger::new(alone)?;
     state.set_incidents(database.incidents()?.len() as u64).map_err(told)?;
     Publication::create(state, plan, secrets.map_err(told)?, roots).map_err(told)
 }

@@ -49,6 +49,11 @@ fn what_is_published_can_be_asked_and_published_again() {
     let top =
         stage.good(&words("site", &owner, "SELECT symbol FROM prices WHERE price > 30 ORDER BY price DESC LIMIT 1"));
     assert_eq!(top, "symbol\nSAP\n");
+    // A file that lacks a column is not one with empty ones.
+    stage.write("short.csv", "symbol,day\nABB,2026-01-05\n");
+    let short = ["publish", "short.csv", "--table", "prices", "--out", "site"];
+    stage.refused(&short, 1, &["column price of table prices is not in the file", "short.csv"]);
+    stage.good(&words("site", &owner, "SELECT * FROM prices WHERE price > 30"));
     // Folders on the way are made, for the state beside it, too.
     stage.good(&["publish", "prices.csv", "--out", "deep/down/site", "--order-by", "symbol"]);
     assert!(stage.path("deep/down/site.foil").is_file());

@@ -1,5 +1,7 @@
 //! The keys of an owner: they change, are withdrawn, and are kept elsewhere.
 
+use std::io::Write as _;
+
 use super::published::{PRICES, copy, publish, published, words};
 use super::stage::Stage;
 
@@ -62,6 +64,43 @@ fn signing_keys_come_and_go() {
     stage.good(&["publish", "rotate", "site.foil", "--out", "site"]);
     let told = stage.run(&["publish", "revoke", "site.foil", "--out", "site"]);
     assert!(told.code == 0 && told.err.contains("counts as before") && told.err.contains(&before), "{}", told.err);
+}
+
+#[test]
+fn two_never_sign_from_one_state_at_once() {
+    let (stage, owner) = published();
+    let all = words("site", &owner, "SELECT * FROM prices");
+    stage.good(&all);
+    // It has read what is published, and waits for the rows.
+    let mut first = stage.spawn(&["publish", "-", "--format", "csv", "--table", "prices", "--out", "site"]);
+    let waits = ["--lock-timeout", "1"];
+    stage.write("prices.csv", PRICES.replace("140.25", "141"));
+    let others = [
+        &["publish", "prices.csv", "--out", "site"][..],
+        &["publish", "revoke", "site.foil", "--out", "site"],
+        &["publish", "rotate", "site.foil"],
+        &["publish", "terms", "site.foil", "--renew", "30"],
+    ];
+    // Whoever comes too early writes first, and is not waited for.
+    let is_there = |words: &[&str]| stage.run(&[words, &waits].concat()).code == 4;
+    let began = std::time::Instant::now();
+    while !is_there(others[3]) {
+        assert!(began.elapsed().as_secs() < 60, "the first one does not come");
+    }
+    for other in others {
+        stage.refused(&[other, &waits].concat(), 4, &["site.foil", "is writing"]);
+    }
+    // Looking keeps nobody waiting.
+    assert!(stage.good(&["publish", "status", "site.foil"]).contains(&owner));
+    let mut rows = first.stdin.take().expect("its input");
+    rows.write_all(PRICES.replace("140.25", "142").as_bytes()).expect("the rows");
+    drop(rows);
+    let ended = super::stage::ended(first.wait_with_output().expect("its end"));
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    assert!(stage.good(&all).contains("142"));
+    publish(&stage, &[]);
+    // Whoever has seen both summaries finds one chain.
+    assert!(stage.good(&all).contains("141"));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-use super::published::{PRICES, publish, published, words};
+use super::published::{PRICES, mirror, publish, published, words};
 use super::served::Served;
 use super::stage::{Ended, Stage, ended};
 use buckets::{Buckets, KEY, REGION, SECRET, TOKEN};
@@ -90,6 +90,42 @@ fn a_mirror_with_tls_is_told_if_somebody_vouches_for_it() {
     let told = run_with(&stage, &["db", &format!("{sql}, 'dir:live'")], &environment);
     assert!(told.code == 0 && told.err.contains("no mirror is here"), "{}", told.err);
     assert!(stage.good(&["db", "SHOW PUBLICATIONS"]).contains(&url));
+}
+
+#[test]
+fn who_cannot_be_told_keeps_nobody_else_from_being_told() {
+    let (stage, owner) = published();
+    let (_served, url) = mirror(&stage, &["--allow", &owner]);
+    let to = ["--to", "http://127.0.0.1:1", "--to", &url, "--to", "http://127.0.0.1:2"];
+    let revoke = [&["publish", "revoke", "site.foil", "--out", "site"][..], &to].concat();
+    let told = stage.run(&revoke);
+    assert!(["127.0.0.1:1", "error: ", "127.0.0.1:2", "2 of 4 were told"].iter().all(|part| told.err.contains(part)));
+    assert!(told.code == 2 && told.err.contains(&url), "{}", told.err);
+    assert_eq!(stage.good(&words(&url, &owner, ALL)), PRICES);
+    assert_eq!(stage.good(&words("site", &owner, ALL)), PRICES);
+}
+
+#[test]
+fn a_mirror_that_keeps_others_tables_is_told_the_owners_name_and_then_takes_it() {
+    let stage = Stage::with_database();
+    stage.good(&["db", "CREATE TABLE quotes (symbol TEXT, price BIGINT); INSERT INTO quotes VALUES ('ABB', 21)"]);
+    let publish = |url: &str| ["db".to_owned(), format!("PUBLISH TABLE quotes ORDER BY symbol TO '{url}'")];
+    let another = stage.good(&["publish", "keygen", "root"]);
+    let (served, url) = mirror(&stage, &["--allow", another.trim()]);
+    let [db, sql] = publish(&url);
+    let refused = |says: &[&str]| stage.refused(&[&db, &sql], 2, says);
+    let named = |told: &str| {
+        let from = told.find("--allow ").expect("whom to allow") + "--allow ".len();
+        told[from..].split(|letter: char| !letter.is_ascii_alphanumeric()).next().expect("a name").to_owned()
+    };
+    let owner = named(&refused(&["does not keep tables of this owner", "--allow foilpub1"]));
+    assert_eq!(named(&refused(&["--allow"])), owner, "it is the same the next time");
+    assert_eq!(stage.good(&["db", "SHOW PUBLICATIONS"]).lines().count(), 1);
+    drop(served);
+    let (_served, url) = mirror(&stage, &["--allow", &owner]);
+    let [db, sql] = publish(&url);
+    assert!(stage.good(&[&db, &sql]).contains(&owner));
+    assert_eq!(stage.good(&words(&url, &owner, "SELECT * FROM quotes")), "symbol,price\nABB,21\n");
 }
 
 #[test]

@@ -227,6 +227,9 @@ fn signatures_count_for_as_long_as_it_is_said() {
     stage.good(&["db", PUBLISH]);
     assert!(!status(&stage).contains("signatures count for"));
     stage.refused(&["db", &aged("EVERY '1 second' RENEW '90 days'")], 1, &["7776000 lists of changes", "EVERY '78 s'"]);
+    stage.refused(&["db", &aged("EVERY '1 hour' RENEW '1 second'")], 1, &["renewed within 1 s", "as often as EVERY"]);
+    stage.refused(&["db", &aged("EVERY '1 hour' EVERY '2 hours'")], 1, &["EVERY is said twice"]);
+    stage.refused(&["db", &aged("MAX AGE '60 days' MAX AGE '70 days'")], 1, &["MAX AGE is said twice"]);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use datafusion::arrow::array::{Array, AsArray, BinaryArray, RecordBatch};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::DataType;
 
+use super::alone::Alone;
 use crate::connection::{Connection, Value};
 use crate::database::Database;
 use crate::error::Kind;
@@ -14,6 +15,9 @@ use crate::schema::quoted;
 
 /// Keys that one statement deletes.
 const DELETED_AT_ONCE: usize = 256;
+
+/// The table of a database that is there for one owner's state.
+const LEDGER: &str = "ledger";
 
 /// Where it is kept how many incidents were looked at; no key of a publication begins so.
 const INCIDENTS: &[u8] = b"incidents";
@@ -27,29 +31,48 @@ pub struct TableLedger {
 }
 
 impl TableLedger {
-    /// The state of a database that holds one and nothing else, in the table `ledger`; it is made if it is not there.
+    /// The state of a database that holds one and nothing else; it is made if it is not there.
     ///
     /// # Errors
     /// Those of reading and writing.
-    pub fn new(connection: Connection) -> Result<Self, crate::Error> {
-        Self::in_table(connection, "ledger")
+    pub fn new(alone: &Alone<'_>) -> Result<Self, crate::Error> {
+        Self::in_table(alone.database.connect()?, LEDGER)
     }
 
     /// The state of a table that PUBLISH published, beside it; it is made if it is not there.
     ///
     /// # Errors
     /// Those of reading and writing.
-    pub fn of_published(database: &Database, table: &str) -> Result<Self, crate::Error> {
-        let connection = Connection::own(database.inner.clone())?;
+    pub fn of_published(alone: &Alone<'_>, table: &str) -> Result<Self, crate::Error> {
+        let connection = Connection::own(alone.database.inner.clone())?;
         Self::in_table(connection, &counterfoil_sql::ledger_name(table))
     }
 
+    /// The state as it is at this moment, of a published table or that of a database of its own, to be looked at: others may be
+    /// publishing from it. Nothing where there is none.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn to_look_at(database: &Database, table: Option<&str>) -> Result<Option<Self>, crate::Error> {
+        let mut connection = Connection::own(database.inner.clone())?;
+        connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", &[])?;
+        let table = table.map_or(LEDGER.into(), counterfoil_sql::ledger_name);
+        match connection.columns(&table)? {
+            None => Ok(None),
+            Some(_) => Self::read(connection, &table).map(Some),
+        }
+    }
+
     fn in_table(mut connection: Connection, table: &str) -> Result<Self, crate::Error> {
-        let name = quoted(table);
         if connection.columns(table)?.is_none() {
-            let create = format!("CREATE TABLE {name} (key BYTEA PRIMARY KEY, value BYTEA NOT NULL)");
+            let create = format!("CREATE TABLE {} (key BYTEA PRIMARY KEY, value BYTEA NOT NULL)", quoted(table));
             connection.execute(&create, &[])?;
         }
+        Self::read(connection, table)
+    }
+
+    fn read(mut connection: Connection, table: &str) -> Result<Self, crate::Error> {
+        let name = quoted(table);
         let known = pairs(&mut connection, &format!("SELECT key, key FROM {name}"), &[])?;
         let known = known.into_iter().map(|(key, _)| key).collect();
         Ok(Self { connection, table: table.to_owned(), known })

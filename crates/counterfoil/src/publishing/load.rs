@@ -22,6 +22,8 @@ const LISTS_MAX: f64 = 100_000.0;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
     pub rows: u64,
+    /// How long it takes to read them.
+    pub reading: Duration,
     pub columns: usize,
     pub orders: usize,
     /// What one signature covers.
@@ -34,8 +36,13 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// Tries how fast this machine signs.
-    pub fn measure(rows: u64, definition: &Definition, every: Duration, renew: Duration) -> Result<Self> {
+    /// Tries how fast this machine signs; of so many rows that are read in that time.
+    pub fn measure(
+        (rows, reading): (u64, Duration),
+        definition: &Definition,
+        every: Duration,
+        renew: Duration,
+    ) -> Result<Self> {
         let wrong = |_| Error::new(Kind::Bug, "entropy from which no key can be made");
         let key = SecretKey::from_entropy(&random::<32>()?).map_err(wrong)?;
         let messages: Vec<Message> = (0..TRIED).map(|at| Message([at as u8; 32])).collect();
@@ -44,12 +51,22 @@ impl Load {
         let signature = began.elapsed() / TRIED as u32;
         let (columns, orders) = (definition.columns.len(), definition.orders.len());
         let (scheme, beside) = (definition.scheme, Beside::of(definition));
-        Ok(Self { rows, columns, orders, scheme, beside, every, renew, signature })
+        Ok(Self { rows, reading, columns, orders, scheme, beside, every, renew, signature })
     }
 
-    /// Refuses what cannot be signed in time, where renewal would take more than half of the machine; and more lists of
+    /// Refuses what cannot be read or signed in time, where either would take more than half of the machine; and more lists of
     /// changes than readers fetch.
     pub fn check(&self) -> Result<()> {
+        if self.renew < self.every {
+            let (renew, every) = (shown(self.renew), shown(self.every));
+            let what = format!("signatures are to be renewed within {renew}, and it is looked for them every {every}");
+            return Err(Error::new(Kind::NotSupported, what).advise("RENEW as often as EVERY, or more seldom"));
+        }
+        if self.reading * 2 > self.every {
+            let what = format!("this machine takes {} to read the table once", shown(self.reading));
+            let least = shown(Duration::from_secs_f64((self.reading.as_secs_f64() * 4.0).ceil()));
+            return Err(Error::new(Kind::NotSupported, what).advise(format!("EVERY '{least}' or more seldom")));
+        }
         if self.lists() > LISTS_MAX {
             let what = format!("readers would have to fetch up to {:.0} lists of changes", self.lists());
             let least = shown(Duration::from_secs_f64((self.renew.as_secs_f64() / LISTS_MAX).ceil()));
@@ -62,6 +79,11 @@ impl Load {
             return Err(Error::new(Kind::NotSupported, what).advise(advice));
         }
         Ok(())
+    }
+
+    /// Of the time, in percent.
+    fn share_of_reading(&self) -> f64 {
+        100.0 * self.reading.as_secs_f64() / self.every.as_secs_f64()
     }
 
     /// Lists of changes from one renewal to the next.
@@ -106,6 +128,7 @@ impl Load {
             format!("signing all {rows} rows takes {all} ({} signatures of {each} ms)", self.signatures()),
             format!("renewing them within {} takes {share:.2} % of this machine", shown(self.renew)),
             self.of_change(),
+            format!("reading the table every {} takes {:.2} % of it", shown(self.every), self.share_of_reading()),
             format!(
                 "every {} the table is read and a list of changes signed; readers fetch up to {lists:.0} of them",
                 shown(self.every)
@@ -146,7 +169,8 @@ mod tests {
         let (every, renew) = (Duration::from_secs(3600), Duration::from_secs(renew));
         let beside = Beside { totals: false, filters: false };
         let (columns, orders, scheme) = (3, 1, Scheme::PerRecord);
-        Load { rows, columns, orders, scheme, beside, every, renew, signature: Duration::from_micros(100) }
+        let (reading, signature) = (Duration::from_millis(10), Duration::from_micros(100));
+        Load { rows, reading, columns, orders, scheme, beside, every, renew, signature }
     }
 
     #[test]

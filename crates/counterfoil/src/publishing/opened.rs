@@ -51,6 +51,19 @@ pub fn open(database: &Database, mut ledger: TableLedger, roots: &[SecretKey]) -
     Ok(Some(Opened { publication, was_put_back: true }))
 }
 
+/// What is published from a ledger, to be looked at and not gone on with.
+///
+/// # Errors
+/// Those of the ledger.
+pub fn look(database: &Database, mut ledger: TableLedger) -> Result<Option<Opened>> {
+    if ledger.is_new() {
+        return Ok(None);
+    }
+    let was_put_back = ledger.incidents().map_err(told)? != database.incidents()?.len() as u64;
+    let publication = Publication::open(ledger).map_err(told)?;
+    Ok(Some(Opened { publication, was_put_back }))
+}
+
 /// A signing key that never signed.
 ///
 /// # Errors

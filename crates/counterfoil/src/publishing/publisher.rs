@@ -13,13 +13,15 @@ use counterfoil_log::{View, record_space};
 use counterfoil_proof::{Definition, Scheme};
 use counterfoil_publish::{Beside, Plan, Publication, Secrets, Terms};
 use counterfoil_sql::{self as sql, Interrupt, Publish, Published, Publishing};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use zeroize::Zeroizing;
 
+use super::alone::Alone;
 use super::ledger::TableLedger;
 use super::load::{self, Load};
 use super::opened::{KEY_LIFE, Opened, is_expiring, new_key, open};
 use super::publication::{Publicized, milliseconds};
+use super::push::NOT_KEPT;
 use super::target::{Network, Target};
 use super::worker::Worker;
 use super::{now, rows, told};
@@ -93,6 +95,11 @@ impl Publications {
         let publications =
             Self { inner, runs: Mutex::default(), one_at_a_time: Mutex::default(), worker: Worker::default() };
         Arc::new(publications)
+    }
+
+    /// Nobody else in this process publishes until it is dropped.
+    pub fn one_at_a_time(&self) -> MutexGuard<'_, ()> {
+        self.one_at_a_time.lock()
     }
 
     /// Begins to publish by itself what is published already.
@@ -181,28 +188,26 @@ impl Publications {
         is_anew: bool,
         is_called_off: CalledOff,
     ) -> Result<(Duration, Done)> {
-        let _one = self.one_at_a_time.lock();
+        let alone = Alone::with(database)?;
         let none = || Error::new(Kind::NotFound, format!("table {table} is not published"));
         let publicized = Publicized::of(&database.snapshot()?, table)?.ok_or_else(none)?;
-        let opened = open(database, TableLedger::of_published(database, table)?, &[])?;
+        let opened = open(database, TableLedger::of_published(&alone, table)?, &[])?;
         let mut opened = opened.ok_or_else(|| Error::new(Kind::Corrupt, "the keys of a published table are gone"))?;
         let done = bring_up_to_date(database, (&mut opened, &publicized), is_anew, is_called_off)?;
         Ok((publicized.every, done))
     }
 
     fn publish(self: &Arc<Self>, database: &Database, asked: &Publish, interrupt: &Interrupt) -> Result<Published> {
-        let begun = {
-            let _one = self.one_at_a_time.lock();
-            begin(database, asked)?
-        };
+        let begun = begin(&Alone::with(database)?, asked)?;
         let interrupt = interrupt.clone();
         let run = self.run(database, &asked.table, true, Box::new(move || interrupt.check().is_err()));
-        let nobody_knows = run.as_ref().is_ok_and(|(_, done)| done.told == 0);
+        // A mirror that does not know the owner yet is to be told its name: so the keys stay.
+        let is_awaited = |done: &Done| done.failures.iter().any(|failure| failure.contains(NOT_KEPT));
+        let nobody_knows = run.as_ref().is_ok_and(|(_, done)| done.told == 0 && !is_awaited(done));
         let (every, done) = match run.and_then(|run| somebody_was_told(run, asked)) {
             Ok(run) => run,
             Err(error) => {
-                let _one = self.one_at_a_time.lock();
-                take_back(database, &asked.table, (begun, nobody_knows))?;
+                take_back(&Alone::with(database)?, &asked.table, (begun, nobody_knows))?;
                 return Err(error);
             }
         };
@@ -222,7 +227,7 @@ impl Publications {
 
     /// Ends it. What was told stays where it was told; the keys stay too, unless they are to be forgotten.
     fn unpublish(&self, database: &Database, table: &str, forgets_keys: bool) -> Result<Published> {
-        let _one = self.one_at_a_time.lock();
+        let _alone = Alone::with(database)?;
         let record = sql::publication_record(table);
         let snapshot = database.snapshot()?;
         let is_published = Publicized::of(&snapshot, table)?.is_some();
@@ -260,7 +265,8 @@ impl Publications {
             let run = runs.get(&table);
             let orders: Vec<String> = publicized.orders.iter().map(|order| format!("({})", order.join(", "))).collect();
             let targets: Vec<String> = publicized.targets.iter().map(Target::to_string).collect();
-            let at = run.map_or_else(|| noted(&view, &table), |run| run.at);
+            // Another process may have told of it since.
+            let at = run.and_then(|run| run.at).max(noted(&view, &table));
             let row = [
                 Some(table),
                 Some(publicized.owner.to_string()),
@@ -322,7 +328,8 @@ struct Begun {
 
 /// Makes a publication, or gives one other settings; in the ledger first, then in the record that says that it is published.
 /// A cut in between leaves keys that the next PUBLISH takes.
-fn begin(database: &Database, asked: &Publish) -> Result<Begun> {
+fn begin(alone: &Alone<'_>, asked: &Publish) -> Result<Begun> {
+    let database = alone.database;
     let targets = asked.targets.iter().map(|target| Target::parse(target)).collect::<Result<Vec<_>>>()?;
     are_different(&targets)?;
     targets.iter().try_for_each(|target| keep_outside(database, target))?;
@@ -335,8 +342,8 @@ fn begin(database: &Database, asked: &Publish) -> Result<Begun> {
     let wanted = Definition { table, name, columns, orders, scheme, nodes, filters };
     let mut wanted = Beside { totals: asked.totals, filters: asked.filters }.put_into(wanted);
     wanted.check().map_err(|what| Error::new(Kind::Misuse, what.to_string()))?;
-    let mut load = Load::measure(count(&mut connection, &asked.table)?, &wanted, asked.every, asked.renew)?;
-    let ledger = TableLedger::of_published(database, &asked.table)?;
+    let mut load = Load::measure(reading(&mut connection, &wanted)?, &wanted, asked.every, asked.renew)?;
+    let ledger = TableLedger::of_published(alone, &asked.table)?;
     let opened = open(database, ledger, &[])?;
     // What is not said stays as it is.
     if let Some(opened) = opened.as_ref().filter(|_| asked.signing.is_none()) {
@@ -351,7 +358,7 @@ fn begin(database: &Database, asked: &Publish) -> Result<Begun> {
             notices.extend(opened.was_put_back.then(|| PUT_BACK.to_owned()));
             again(opened, &wanted, asked)?
         }
-        None => create(database, TableLedger::of_published(database, &asked.table)?, wanted, asked)?,
+        None => create(database, TableLedger::of_published(alone, &asked.table)?, wanted, asked)?,
     };
     let owner = publication.owner();
     let (every, renew, orders) = (asked.every, asked.renew, asked.orders.clone());
@@ -404,7 +411,8 @@ fn somebody_was_told(run: (Duration, Done), asked: &Publish) -> Result<(Duration
 
 /// Leaves a table published as it was, or not: its record first, which says so, then the terms that readers are told. A cut in
 /// between leaves terms that the next PUBLISH sets anew. Keys that were made and of which nobody knows go, too.
-fn take_back(database: &Database, table: &str, (begun, nobody_knows): (Begun, bool)) -> Result<()> {
+fn take_back(alone: &Alone<'_>, table: &str, (begun, nobody_knows): (Begun, bool)) -> Result<()> {
+    let database = alone.database;
     settle(database, table, begun.before)?;
     let Some(terms) = begun.terms else {
         if nobody_knows {
@@ -413,7 +421,7 @@ fn take_back(database: &Database, table: &str, (begun, nobody_knows): (Begun, bo
         }
         return Ok(());
     };
-    match open(database, TableLedger::of_published(database, table)?, &[])? {
+    match open(database, TableLedger::of_published(alone, table)?, &[])? {
         Some(mut opened) => opened.publication.set_terms(now()?, terms, &[]).map_err(told),
         None => Ok(()),
     }
@@ -427,14 +435,11 @@ fn scheme_of(signing: sql::Signing) -> Scheme {
     }
 }
 
-fn count(connection: &mut Connection, table: &str) -> Result<u64> {
-    use datafusion::arrow::array::AsArray as _;
-    use datafusion::arrow::datatypes::Int64Type;
-    let mut rows = 0;
-    for batch in connection.query(&format!("SELECT count(*) FROM {}", quoted(table)), &[])? {
-        rows += batch?.column(0).as_primitive::<Int64Type>().values().iter().sum::<i64>();
-    }
-    Ok(rows.unsigned_abs())
+/// How many rows a table has, and how long it takes to read them.
+fn reading(connection: &mut Connection, definition: &Definition) -> Result<(u64, Duration)> {
+    let began = Instant::now();
+    let rows = rows::all(connection, &definition.name, definition)?.len() as u64;
+    Ok((rows, began.elapsed()))
 }
 
 /// The same publication on other terms. Its columns and orders, and what a signature covers, are signed: they stay.
@@ -555,7 +560,7 @@ pub fn check_load(publication: &Publication<TableLedger>, terms: Terms) -> Resul
     }
     let rows = publication.shelf().rids(0).count() as u64;
     let (every, renew) = (Duration::from_millis(terms.every), Duration::from_millis(terms.renew));
-    Load::measure(rows, publication.definition(), every, renew)?.check()
+    Load::measure((rows, Duration::ZERO), publication.definition(), every, renew)?.check()
 }
 
 /// Notes under which name a published table is found, and on which terms it is signed, where they were changed beside PUBLISH.

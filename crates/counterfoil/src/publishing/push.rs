@@ -9,6 +9,9 @@ use counterfoil_publish::{Ledger, Publication};
 use super::{Authorities, Http, told};
 use crate::error::{Error, Kind, Result};
 
+/// What a mirror says that keeps tables of others alone.
+pub(super) const NOT_KEPT: &str = "this mirror does not keep tables of this owner";
+
 /// Bytes of a part: sent and stored within a few seconds.
 const PART_BYTES: usize = 4 << 20;
 /// Bytes of what a mirror says of itself, or to a part, at most.
@@ -24,7 +27,14 @@ pub(super) fn push<L: Ledger>(
     authorities: &Authorities,
     is_called_off: &dyn Fn() -> bool,
 ) -> Result<(u64, u64)> {
-    let wrong = |what: String| Error::new(Kind::Network, what).at(mirror).advise("publish again to send the rest");
+    let owner = publication.owner();
+    let wrong = |what: String| {
+        let advice = match what.contains(NOT_KEPT) {
+            true => format!("whoever runs it lets it: `counterfoil mirror serve --allow {owner}`; then publish again"),
+            false => "publish again to send the rest".into(),
+        };
+        Error::new(Kind::Network, what).at(mirror).advise(advice)
+    };
     let mut http = Http::vouched_for(mirror, authorities)?;
     let folder = counterfoil_reader::place_of(&publication.owner(), &publication.definition().name);
     let (mut parts, mut bytes) = (0, 0);
