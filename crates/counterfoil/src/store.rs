@@ -300,6 +300,10 @@ impl Store for FileStore {
         self.lease(patience).map_err(|error| self.opening.refuse(error))
     }
 
+    fn is_writer(&self) -> bool {
+        self.has_written()
+    }
+
     fn committed(&self, snapshot: Snapshot) {
         *self.written.write() = Some(snapshot);
         self.let_go();

@@ -3,7 +3,8 @@
 use std::fs;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::fragment_file::FILE_BYTES_MAX;
 use crate::provider::Failure;
@@ -37,6 +38,23 @@ impl Folder {
             false => Err(Failure::Unreachable(format!("{} is no folder", self.0.display()))),
         }
     }
+}
+
+/// So old is a file that somebody was writing when he was cut: nobody writes one for so long.
+const LEFT_BEHIND: Duration = Duration::from_secs(3600);
+
+/// Removes what cuts have left of files that were being written.
+fn clear(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let age = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
+        if is_part(&entry.path()) && age().is_some_and(|age| age > LEFT_BEHIND) {
+            _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+fn is_part(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "part")
 }
 
 /// Nothing there is no error.
@@ -85,22 +103,27 @@ impl Store for Folder {
 
     fn put(&self, folder: &str, name: &str, bytes: &[u8]) -> Result<(), Failure> {
         self.is_there()?;
+        let own = self.0.join(folder);
+        // A cut before the renaming leaves a file that no table has.
+        let beside = own.join(format!("{name}.part"));
         let write = || {
-            let own = self.0.join(folder);
             if !own.is_dir() {
                 fs::create_dir_all(&own)?;
                 // A file in a folder that a cut takes away is lost however durable it is.
                 fs::File::open(&self.0)?.sync_all()?;
             }
-            // A cut before the renaming leaves a file that no table has.
-            let beside = own.join(format!("{name}.part"));
             let mut file = fs::File::create(&beside)?;
             file.write_all(bytes)?;
             file.sync_all()?;
             fs::rename(&beside, self.path(folder, name))?;
-            fs::File::open(own)?.sync_all()
+            fs::File::open(&own)?.sync_all()
         };
-        write().map_err(|error| self.failure(&error))
+        write().map_err(|error| {
+            // A medium that is full has it to give. What was renamed has this name no more.
+            _ = fs::remove_file(&beside);
+            clear(&own);
+            self.failure(&error)
+        })
     }
 
     fn delete(&self, folder: &str, name: &str) -> Result<(), Failure> {
@@ -120,12 +143,39 @@ impl Store for Folder {
             // Files of a cut write go with it.
             for entry in if_there(fs::read_dir(&own))?.into_iter().flatten() {
                 let path = entry?.path();
-                if path.extension().is_some_and(|ending| ending == "part") {
+                if is_part(&path) {
                     fs::remove_file(path)?;
                 }
             }
             if_there(fs::remove_dir(&own)).map(drop)
         };
         remove().map_err(|error| self.failure(&error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::time::SystemTime;
+
+    use super::*;
+
+    #[test]
+    fn a_write_that_fails_leaves_nothing_nor_what_cuts_left_long_ago() {
+        let own = tempfile::tempdir().expect("a folder");
+        let (folder, table) = (Folder(own.path().to_owned()), own.path().join("t"));
+        folder.put("t", "x", b"first").expect("written");
+        // Where a folder has the name nothing is renamed to it.
+        fs::create_dir_all(table.join("y/z")).expect("a folder");
+        for (name, age) in [("old.part", LEFT_BEHIND * 2), ("new.part", Duration::ZERO)] {
+            let left = File::create(table.join(name)).expect("a file");
+            left.set_modified(SystemTime::now() - age).expect("its time");
+        }
+        assert!(folder.put("t", "y", b"second").is_err());
+        let mut names = folder.list("t").expect("listed");
+        names.sort();
+        // Somebody may be writing the new one.
+        assert_eq!(names, ["new.part", "x", "y"]);
+        assert_eq!(folder.get("t", "x", 0..99), Ok(Some(b"first".to_vec())));
     }
 }

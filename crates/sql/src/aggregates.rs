@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef};
+use datafusion::arrow::array::{Array, ArrayRef, PrimitiveArray};
 use datafusion::arrow::compute::sum_checked;
 use datafusion::arrow::datatypes::{DataType, FieldRef, Int64Type};
 use datafusion::common::DataFusionError;
@@ -95,10 +95,19 @@ pub(crate) fn overflow() -> DataFusionError {
     Error::Sql("a sum is out of the range of its type: cast to NUMERIC first".into()).into()
 }
 
+/// The sum of some numbers, fast where it is one of 64 bits.
+fn whole(array: &PrimitiveArray<Int64Type>) -> i128 {
+    match sum_checked(array) {
+        Ok(sum) => sum.unwrap_or(0).into(),
+        Err(_) => array.iter().flatten().map(i128::from).sum(),
+    }
+}
+
 /// The sum of all rows, or of a window that moves.
 #[derive(Debug, Default)]
 struct One {
-    sum: i64,
+    /// It may leave the range on its way and come back.
+    sum: i128,
     /// Values that are not NULL.
     count: u64,
 }
@@ -106,15 +115,14 @@ struct One {
 impl One {
     fn add(&mut self, values: &[ArrayRef]) -> Result<(), DataFusionError> {
         let array = numbers::<Int64Type>(values)?;
-        if let Some(sum) = sum_checked(array).map_err(|_| overflow())? {
-            self.sum = self.sum.checked_add(sum).ok_or_else(overflow)?;
-            self.count += (array.len() - array.null_count()) as u64;
-        }
+        self.sum += whole(array);
+        self.count += (array.len() - array.null_count()) as u64;
         Ok(())
     }
 
-    fn answer(&self) -> ScalarValue {
-        ScalarValue::Int64((self.count > 0).then_some(self.sum))
+    fn answer(&self) -> Result<ScalarValue, DataFusionError> {
+        let sum = i64::try_from(self.sum).map_err(|_| overflow())?;
+        Ok(ScalarValue::Int64((self.count > 0).then_some(sum)))
     }
 }
 
@@ -129,10 +137,8 @@ impl Accumulator for One {
 
     fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<(), DataFusionError> {
         let array = numbers::<Int64Type>(values)?;
-        if let Some(sum) = sum_checked(array).map_err(|_| overflow())? {
-            self.sum = self.sum.checked_sub(sum).ok_or_else(overflow)?;
-            self.count -= (array.len() - array.null_count()) as u64;
-        }
+        self.sum -= whole(array);
+        self.count -= (array.len() - array.null_count()) as u64;
         Ok(())
     }
 
@@ -141,11 +147,11 @@ impl Accumulator for One {
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>, DataFusionError> {
-        Ok(vec![self.answer()])
+        Ok(vec![self.answer()?])
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue, DataFusionError> {
-        Ok(self.answer())
+        self.answer()
     }
 
     fn size(&self) -> usize {

@@ -25,6 +25,11 @@ pub trait Store: Send + Sync {
     /// where the database is open for reading only.
     fn writer(&self, patience: Patience<'_>) -> Result<Lease>;
 
+    /// Whether this process is the one that writes, until it closes the database.
+    fn is_writer(&self) -> bool {
+        true
+    }
+
     /// Called after every commit with the state it made: what [`Store::snapshot`] answers from now on.
     fn committed(&self, snapshot: Snapshot);
 }

@@ -1,6 +1,8 @@
 //! A lost laptop: one cloud and the shares of the key bring dispersed tables back.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::time::Duration;
 
 use super::dispersed::{dispersed, set_there};
 use super::stage::Stage;
@@ -54,6 +56,62 @@ fn with_another_client() -> Stage {
     good_elsewhere(&stage, &["restore", "--from", "dir:a", "other", "--key-file", "again"]);
     good_elsewhere(&stage, &["other", "INSERT INTO people VALUES (2000, 'elsewhere', 2)"]);
     stage
+}
+
+#[test]
+fn a_copy_that_was_put_back_lays_nothing_anew_over_what_it_does_not_know() {
+    let (stage, _) = told();
+    stage.good(&["backup", "db", "copy"]);
+    stage.good(&["db", "REFRESH TABLE people"]);
+    stage.good(&["db", "INSERT INTO people VALUES (2000, 'later', 2)"]);
+    let rows = stage.good(&["db", ALL]);
+    fs::remove_file(stage.path("db")).expect("the database");
+    stage.good(&["restore", "copy", "db"]);
+    for anew in ["REFRESH TABLE people", "ALTER TABLE people SET (max_rows = 100000)"] {
+        stage.refused(&["db", anew], 1, &["put back", "REPAIR TABLE people", "nothing has changed"]);
+    }
+    stage.refused(&["db", "REPAIR TABLE people"], 1, &["altered or refreshed after this copy", "restore --from"]);
+    // The only catalogue that leads to the newest rows is there still.
+    for (cloud, name) in [("dir:a", "from-a"), ("dir:b", "from-b"), ("dir:c", "from-c")] {
+        stage.good(&["restore", "--from", cloud, name, "--key-file", "shares"]);
+        assert_eq!(stage.good(&[name, ALL]), rows, "from {cloud}");
+    }
+}
+
+#[test]
+fn another_process_of_a_database_takes_away_no_lease_of_it() {
+    let stage = with_another_client();
+    stage.good(&["db", "REPAIR TABLE people"]);
+    let mut shell = stage.spawn(&["sql", "db", "-f", "-", "--no-header"]);
+    let (mut words, mut told) = (shell.stdin.take().expect("its input"), shell.stdout.take().expect("its output"));
+    let mut say = |sql: &str| {
+        words.write_all(format!("{sql};\nSELECT 'said';\n").as_bytes()).expect("it reads");
+        words.flush().expect("it reads");
+        let mut seen = Vec::new();
+        while !seen.ends_with(b"said\n") {
+            let mut byte = [0];
+            assert_eq!(told.read(&mut byte).expect("it writes"), 1, "{}", String::from_utf8_lossy(&seen));
+            seen.push(byte[0]);
+        }
+    };
+    say("BEGIN");
+    say("INSERT INTO people VALUES (3000, 'open', 3)");
+    let early = ["db", "INSERT INTO people VALUES (3001, 'early', 3)", "--lock-timeout", "1"];
+    stage.refused(&early, 4, &["is writing"]);
+    // Its claim stands: whoever is another client waits.
+    let others = ["other", "INSERT INTO people VALUES (4000, 'other', 4)"];
+    let mut command = stage.command(&others);
+    let mut waits = command.env("COUNTERFOIL_STATE_DIR", stage.path("elsewhere")).spawn().expect("starts");
+    std::thread::sleep(Duration::from_secs(3));
+    assert!(waits.try_wait().expect("its state").is_none(), "it does not wait");
+    say("COMMIT");
+    drop(words);
+    assert!(shell.wait().expect("ends").success() && waits.wait().expect("ends").success());
+    for ask in [stage.good(&["db", ALL]), good_elsewhere(&stage, &["other", ALL])] {
+        assert!(ask.contains("3000,open") && ask.contains("4000,other"), "{ask}");
+    }
+    repaired(&stage);
+    assert!(good_elsewhere(&stage, &["other", ALL]).contains("4000,other"));
 }
 
 fn repaired(stage: &Stage) {

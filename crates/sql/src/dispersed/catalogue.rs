@@ -421,7 +421,10 @@ impl Session {
             // It may say that rows lie elsewhere by now, also where nobody here knows how to read it.
             let there = shown.as_ref().map(|(told, _)| learning::shown(&told.parts)).transpose();
             let there = there.map_err(|_| of_another_version(table, named))?.flatten();
-            if there.as_ref().is_some_and(|there| there.current().number > kept.current().number) {
+            if there
+                .as_ref()
+                .is_some_and(|there| !there.lies_as(&kept) && there.current().number >= kept.current().number)
+            {
                 return Err(moved_since(table, named));
             }
             if let (Some((shown, _)), Some(there)) = (&shown, &there)

@@ -92,8 +92,6 @@ impl Session {
         };
         match learned {
             Err(Error::Interrupted) => Err(Error::Interrupted),
-            // Somebody here writes: it is seen with the next query.
-            Err(Error::Locked(_)) => Ok(()),
             Err(error) => {
                 self.notices.push(format!("what others have told clouds is not seen: {error}"));
                 Ok(())

@@ -154,7 +154,7 @@ impl Later {
     fn may_be_learned(&self, table: &Table, sql: &str, before: &Kept) -> Result<()> {
         let is_the_same = self.definition.sql == sql
             && self.there.declaration().columns == before.declaration().columns
-            && self.there.current().number >= before.current().number;
+            && (self.there.current().number > before.current().number || self.there.lies_as(before));
         if !is_the_same {
             return Err(moved_since(table, &self.cloud));
         }

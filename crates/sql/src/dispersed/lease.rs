@@ -4,7 +4,7 @@
 //! INSERT, UPDATE, DELETE, COPY, TRUNCATE: a lease -> what others have told is learned (learning.rs) -> the change -> COMMIT
 //!                                         -> clouds are told (push.rs) -> the lease is given back
 //! ```
-//! 1. A client is a database: of one that was brought back from its clouds there are two then. A copy of a file is the same client, until
+//! 1. A client is a database, in the one process that writes to it: of one that was brought back from its clouds there are two then. A copy of a file is the same client, until
 //!    it is noted that it was put back (`counterfoil.incidents`).
 //! 2. The lease is kept while a transaction is open. What it rests on is looked at again behind half of the time that it may stand still,
 //!    and before COMMIT: a transaction that took longer and was overtaken is refused.
@@ -88,6 +88,7 @@ impl Session {
 
     /// The same, and it is said what is learned on the way.
     pub(super) fn lease_as(&mut self, table: &Arc<Table>, learns: Learns) -> Result<Told> {
+        self.be_the_writer(self.settings.lock_timeout)?;
         let mut waits = Waits::default();
         loop {
             match self.lease_once(table, 0, learns)? {
@@ -99,8 +100,26 @@ impl Session {
 
     /// The same without waiting, for clouds that are to take in so many bytes at once.
     pub(super) fn lease_at_once(&mut self, table: &Arc<Table>, bytes: usize) -> Result<Told> {
+        self.be_the_writer(Duration::ZERO)?;
         self.lease_once(table, bytes, Learns::WhatFollows)?
             .map_err(|_| Error::Locked(format!("another client changes table {}", table.name)))
+    }
+
+    /// Whether it has the lease of a table, or has it at once, for what can wait.
+    pub(super) fn has_lease(&mut self, table: &Arc<Table>) -> Result<bool> {
+        match self.lease_at_once(table, 0) {
+            Err(Error::Locked(_)) => Ok(false),
+            leased => leased.map(|_| true),
+        }
+    }
+
+    /// Claims of a database are told apart by nothing, and what stands from before goes with the next one: so only the process that
+    /// writes to it claims, which is one.
+    fn be_the_writer(&mut self, time: Duration) -> Result<()> {
+        if !self.guard.transaction.is_writing() && !self.guard.engine.store.is_writer() {
+            drop(self.engine().writer(time, &self.planner.interrupt)?);
+        }
+        Ok(())
     }
 
     /// Learns what others have told, if it is that; else the claims of others.

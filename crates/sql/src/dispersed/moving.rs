@@ -23,7 +23,7 @@ use super::clouds::Cloud;
 use super::push::{Told, each, put_at};
 use super::readable::{Place, UNREAD_MOST};
 use super::words::Relaid;
-use super::{before, catalogue, clouds, define, keep, kept, opened, shared};
+use super::{before, catalogue, clouds, define, is_put_back, keep, kept, opened, shared};
 use crate::error::{Error, Result};
 use crate::planner;
 use crate::session::{Outcome, Session};
@@ -214,6 +214,10 @@ impl Session {
                     _ => away.drop_at(cloud).and(shown),
                 }
             });
+            // Clouds may have taken their time. What they have let go of they let go of again.
+            if !self.has_lease(table)? {
+                return Ok(is_changed);
+            }
             self.change(|session, change| {
                 session.guard.transaction.be_durable();
                 let mut now = super::kept(&*change.lease, table)?;
@@ -249,6 +253,12 @@ fn relay(
     let told = define::with_options(&table, relaid)?;
     let table = relations.set_engine(&mut *change.lease, &table, told).map_err(Error::Relation)?;
     let mut kept = kept(&*change.lease, &table)?;
+    if is_put_back(&*change.lease, &kept)? && !catalogue::is_learned(&kept) {
+        return Err(Error::Misuse(format!(
+            "table {name}: this database was put back, and may not know how the table lies at its clouds by now: REPAIR TABLE {name} \
+             compares them; nothing has changed"
+        )));
+    }
     let (declaration, learned) = define::declared(&*change.lease, &table, kept.declaration().table)?;
     if *relaid != Relaid::Refreshed && declaration == *kept.declaration() {
         return Ok(table);

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use counterfoil_disperse::{self as disperse, Epoch, Failure, Kept, Layout, Plain, Rows, State};
+use counterfoil_disperse::{self as disperse, Declaration, Epoch, Failure, Kept, Layout, Plain, Rows, State};
 use counterfoil_log::View;
 use counterfoil_relation::{RowId, Table, TableId};
 
@@ -45,6 +45,11 @@ pub(super) const PAUSE: Duration = Duration::from_secs(10);
 
 /// What clouds answered when they were told: for each, what speaks against it.
 pub(super) type Told = Vec<Result<(), Failure>>;
+
+/// Whether too few clouds have heard of a change for whoever meets the others to count on it. Where none did nobody knows.
+fn is_known_to_few(heard: usize, declaration: &Declaration) -> bool {
+    heard > 0 && heard + declaration.may_fail < declaration.clouds.len()
+}
 
 impl Session {
     /// Tells clouds what they have not been told yet of tables that were changed, and says what waits: behind each statement that is no
@@ -129,7 +134,7 @@ impl Session {
         let (mut told, mut freed) = self.tell_once(&table, pace)?;
         let heard = told.iter().filter(|told| told.is_ok()).count();
         // Others who do not meet the few that heard of it would go on without. Where none did nobody knows, and nobody waits twice.
-        let is_known_to_few = (1..=kept.declaration().may_fail).contains(&heard);
+        let is_known_to_few = is_known_to_few(heard, kept.declaration());
         if is_known_to_few {
             // One that failed when the lease was taken may be back.
             shared(self.engine()).leases.look_again();
@@ -164,7 +169,8 @@ impl Session {
         }
         let mut told = self.tell_catalogue(table, &told, &arrived)?;
         let freed = self.remove_all(table, &mut told)?;
-        if moves && told.iter().all(Result::is_ok) && self.drop_layouts(table)? {
+        // What others may have told since is learned before something is noted that they have not been told of.
+        if moves && told.iter().all(Result::is_ok) && self.has_lease(table)? && self.drop_layouts(table)? {
             told = self.tell_catalogue(table, &told, &[])?;
         }
         Ok((told, freed))

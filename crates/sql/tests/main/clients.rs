@@ -716,6 +716,75 @@ fn a_row_number_is_given_on_however_many_rows_and_epochs_have_gone() {
 }
 
 #[test]
+fn of_more_clouds_than_are_needed_no_two_that_fail_in_turn_keep_others_out() {
+    let mut world = World::of(Database::new());
+    ["a", "b", "c", "d"].into_iter().for_each(|cloud| world.add_folder(cloud));
+    world.database.engine.belong_to(Arc::new(Owning));
+    world.database.session.note_split(&SECRET).expect("noted");
+    let declared = "WITH (engine = 'dispersed', clouds = 'a, b, c, d', may_fail = 1, may_collude = 1)";
+    assert_eq!(world.database.ask(&format!("CREATE TABLE t (n INT FOR (sum)) {declared}")), "CREATE TABLE");
+    world.database.ask("INSERT INTO t VALUES (1)");
+    let mut other = client(&world.path("a"));
+    world.database.ask("BEGIN");
+    world.set_there("c", false);
+    assert_eq!(world.database.ask("INSERT INTO t VALUES (20)"), "INSERT 1");
+    world.set_there("c", true);
+    world.set_there("d", false);
+    world.database.ask("COMMIT");
+    world.set_there("d", true);
+    // There was never more than one away.
+    assert_eq!(other.ask("INSERT INTO t VALUES (300)"), "INSERT 1");
+    assert_eq!(other.ask("SELECT sum(n) FROM t"), "321");
+    assert_eq!(world.database.ask("SELECT sum(n) FROM t"), "321");
+}
+
+#[test]
+fn who_lays_a_table_anew_beside_others_does_not_go_apart() {
+    let mut world = world("n INT FOR (sum)");
+    world.database.ask("INSERT INTO t SELECT value FROM generate_series(1, 20) AS t(value)");
+    let mut other = client(&world.path("a"));
+    let mut sum = 210;
+    let (ready, rows) = (Arc::new(Barrier::new(2)), 30);
+    let inserting = {
+        let ready = ready.clone();
+        std::thread::spawn(move || {
+            ready.wait();
+            for n in 0..rows {
+                let told = other.ask(&format!("INSERT INTO t VALUES ({n})"));
+                assert_eq!(told, "INSERT 1");
+            }
+            other
+        })
+    };
+    ready.wait();
+    while !inserting.is_finished() {
+        let told = world.database.ask("REFRESH TABLE t");
+        assert!(!told.contains("GIVE WAY"), "{told}");
+    }
+    let mut other = inserting.join().expect("it inserts");
+    sum += (0..rows).sum::<i32>();
+    for client in [&mut world.database, &mut other] {
+        client.ask("REPAIR TABLE t");
+        assert_eq!(client.ask("SELECT sum(n), count(*) FROM t"), format!("{sum}|{}", 20 + rows));
+    }
+}
+
+#[test]
+fn who_reads_is_told_that_others_have_rows_that_too_few_clouds_have() {
+    let mut world = world("n INT FOR (sum)");
+    world.database.ask("INSERT INTO t VALUES (1)");
+    let mut other = client(&world.path("a"));
+    ["a", "b"].into_iter().for_each(|cloud| world.set_there(cloud, false));
+    assert_eq!(world.database.ask("INSERT INTO t VALUES (20)"), "INSERT 1");
+    ["a", "b"].into_iter().for_each(|cloud| world.set_there(cloud, true));
+    std::thread::sleep(Duration::from_millis(1100));
+    other.session.take_notices();
+    assert_eq!(other.ask("SELECT sum(n) FROM t"), "1");
+    let notices = other.session.take_notices();
+    assert!(notices.iter().any(|notice| notice.contains("too few clouds have yet")), "{notices:?}");
+}
+
+#[test]
 fn rows_that_too_few_clouds_have_are_waited_for() {
     let mut world = world("n INT FOR (sum)");
     world.database.ask("INSERT INTO t VALUES (1)");

@@ -44,3 +44,14 @@ fn a_mean_is_that_of_the_exact_sum() {
         assert_eq!(database.ask(sql), expected, "{sql}");
     }
 }
+
+#[test]
+fn a_sum_may_leave_its_range_on_its_way_and_come_back() {
+    let mut database = Database::new();
+    let some = "(VALUES (1, 9223372036854775807), (2, 3), (3, -5)) AS s(id, v)";
+    assert_eq!(database.ask(&format!("SELECT sum(v) FROM {some}")), "9223372036854775805");
+    let moving = format!("SELECT sum(v) OVER (ORDER BY id ROWS 1 PRECEDING) FROM {some} ORDER BY id DESC LIMIT 1");
+    assert_eq!(database.ask(&moving), "error: a sum is out of the range of its type: cast to NUMERIC first");
+    let beyond = "SELECT sum(v) FROM (VALUES (9223372036854775807), (3)) AS s(v)";
+    assert_eq!(database.ask(beyond), "error: a sum is out of the range of its type: cast to NUMERIC first");
+}
