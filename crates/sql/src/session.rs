@@ -234,7 +234,13 @@ impl Session {
         if !ends_failure(statement) {
             self.begin_statement()?;
         }
-        let outcome = self.dispatch(statement, parameters);
+        self.guard.transaction.take_room();
+        let mut outcome = self.dispatch(statement, parameters);
+        let had_no_room = outcome.as_ref().is_err_and(Error::is_full) && is_insert(statement);
+        if had_no_room && self.guard.transaction.take_room() {
+            // Nothing of it is there, and the oldest points of a table that is kept as long as there is room have gone for it.
+            outcome = self.dispatch(statement, parameters);
+        }
         if outcome.is_err() {
             self.guard.transaction.fail();
         }
@@ -498,6 +504,13 @@ pub enum TransactionState {
     Open,
     /// A statement failed since BEGIN.
     Failed,
+}
+
+fn is_insert(statement: &Statement) -> bool {
+    match statement {
+        Statement::Query(query) => matches!(query.body.as_ref(), SetExpr::Insert(_)),
+        statement => matches!(statement, Statement::Insert(_)),
+    }
 }
 
 /// Whether a failed transaction takes this statement.

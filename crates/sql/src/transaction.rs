@@ -25,6 +25,8 @@ const ROOM_PART: u64 = 8;
 pub(crate) struct Transaction {
     lease: Option<Lease>,
     block: Option<Block>,
+    /// Whether what failed had no room, and others have made some.
+    has_room_now: bool,
     /// Whether its commit waits for the medium, whatever the session says.
     is_durable: bool,
 }
@@ -187,7 +189,7 @@ impl Transaction {
             return Ok(());
         }
         let is_durable = std::mem::take(&mut self.is_durable);
-        commit(engine, change.lease, synchronous || is_durable)
+        commit(engine, change.lease, synchronous || is_durable, &mut self.has_room_now)
     }
 
     /// Ends a statement that failed with an error: nothing of it remains.
@@ -204,10 +206,15 @@ impl Transaction {
             None => {
                 lease.rollback();
                 engine.rolled_back(&*lease);
-                make_room(engine, &mut lease, error);
+                self.has_room_now = make_room(engine, &mut lease, error);
             }
         }
         Ok(())
+    }
+
+    /// Whether what was undone last had no room and may find some now: asked once.
+    pub(crate) fn take_room(&mut self) -> bool {
+        std::mem::take(&mut self.has_room_now)
     }
 
     /// COMMIT. Answers whether there was something to commit and it was not undone instead.
@@ -219,7 +226,8 @@ impl Transaction {
         }
         self.block = None;
         let is_durable = std::mem::take(&mut self.is_durable);
-        self.lease.take().map_or(Ok(()), |lease| commit(engine, lease, synchronous || is_durable))?;
+        let Some(lease) = self.lease.take() else { return Ok(true) };
+        commit(engine, lease, synchronous || is_durable, &mut self.has_room_now)?;
         Ok(true)
     }
 
@@ -304,14 +312,14 @@ fn begin(lease: &mut Lease, purpose: Purpose) -> Result<()> {
     Ok(())
 }
 
-/// Commits, shows the new state, and does the housework that became due.
-fn commit(engine: &Engine, mut lease: Lease, synchronous: bool) -> Result<()> {
+/// Commits, shows the new state, and does the housework that became due. `has_room_now`: where there was no room, whether some was made.
+fn commit(engine: &Engine, mut lease: Lease, synchronous: bool, has_room_now: &mut bool) -> Result<()> {
     let committed = if synchronous { lease.commit() } else { lease.commit_soon() };
     if let Err(error) = committed {
         lease.rollback();
         engine.rolled_back(&*lease);
         let error = error.into();
-        make_room(engine, &mut lease, &error);
+        *has_room_now = make_room(engine, &mut lease, &error);
         return Err(error);
     }
     engine.committed(&*lease);
@@ -354,25 +362,27 @@ pub(crate) fn tidy(engine: &Engine, lease: &mut Lease, purpose: Purpose) -> bool
 }
 
 /// Where something found no room, the oldest points go of tables that are kept for as long as there is some: what failed is not
-/// there, but may be tried again.
-pub(crate) fn make_room(engine: &Engine, lease: &mut Lease, error: &Error) {
-    if error.is_full() {
-        free_room(engine, lease);
-    }
+/// there, but may be tried again. Whether some went.
+pub(crate) fn make_room(engine: &Engine, lease: &mut Lease, error: &Error) -> bool {
+    error.is_full() && free_room(engine, lease)
 }
 
-fn free_room(engine: &Engine, lease: &mut Lease) {
-    keep_retention(engine, lease);
+fn free_room(engine: &Engine, lease: &mut Lease) -> bool {
+    let has_freed = keep_retention(engine, lease);
     // A merge begins anew when there is room for it.
     let relations = &engine.relations;
     let abandon = |lease: &mut Lease| relations.abandon_merges(&mut **lease).map_err(Error::Relation);
     let _ = do_chore(engine, lease, Purpose::Free, abandon);
+    has_freed
 }
 
-fn keep_retention(engine: &Engine, lease: &mut Lease) {
+/// Whether points went.
+fn keep_retention(engine: &Engine, lease: &mut Lease) -> bool {
+    let mut has_freed = false;
     for id in engine.retention.written() {
-        let _ = do_chore(engine, lease, Purpose::Free, |lease| engine.retention.keep(engine, &mut *lease, id));
+        has_freed |= do_chore(engine, lease, Purpose::Free, |lease| engine.retention.keep(engine, &mut *lease, id));
     }
+    has_freed
 }
 
 /// Does something in a commit of its own, if there is anything to do. Whether there was and the commit stands.

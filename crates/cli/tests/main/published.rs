@@ -49,6 +49,17 @@ fn what_is_published_can_be_asked_and_published_again() {
     let top =
         stage.good(&words("site", &owner, "SELECT symbol FROM prices WHERE price > 30 ORDER BY price DESC LIMIT 1"));
     assert_eq!(top, "symbol\nSAP\n");
+    // Nobody's files are written over.
+    for name in ["head", "manifest", "about.txt"] {
+        let folder = format!("own-{name}");
+        fs::create_dir(stage.path(&folder)).expect("a folder");
+        stage.write(&format!("{folder}/{name}"), "mine");
+        let into = ["publish", "prices.csv", "--out", &folder, "--order-by", "symbol"];
+        let told = stage.run(&into);
+        let says = format!("a file called {name} is here");
+        assert!(told.code == 1 && told.err.contains(&says) && told.err.contains("move it away"), "{}", told.err);
+        assert_eq!(stage.text(&format!("{folder}/{name}")), "mine");
+    }
     // A file that lacks a column is not one with empty ones.
     stage.write("short.csv", "symbol,day\nABB,2026-01-05\n");
     let short = ["publish", "short.csv", "--table", "prices", "--out", "site"];

@@ -88,16 +88,25 @@ pub fn write_to(
     Ok((site.files, site.bytes))
 }
 
-/// Refuses a place in which another table is published: its readers would call all of this forged.
+/// Refuses a place in which another table is published, whose readers would call all of this forged; and one with files of
+/// somebody else that have the names of these.
 fn keep_another(own: &Definition, destination: &mut dyn Destination) -> io::Result<()> {
-    let there = destination.read("manifest")?.and_then(|bytes| Manifest::unchecked(&bytes).ok());
-    match there.filter(|there| there.definition.table != own.table) {
-        Some(there) => {
-            let text = format!("another table is published here already, {}", there.definition.name);
-            Err(io::Error::new(io::ErrorKind::AlreadyExists, text))
-        }
-        None => Ok(()),
+    let taken = |what| Err(io::Error::new(io::ErrorKind::AlreadyExists, what));
+    match destination.read("manifest")?.and_then(|bytes| Manifest::unchecked(&bytes).ok()) {
+        Some(there) if there.definition.table == own.table => return Ok(()),
+        Some(there) => return taken(format!("another table is published here already, {}", there.definition.name)),
+        None => {}
     }
+    // What a cut or damage has left of this table says so.
+    if destination.read("about.txt")?.is_some_and(|about| about == ABOUT.as_bytes()) {
+        return Ok(());
+    }
+    for name in ["head", "manifest", "about.txt"] {
+        if destination.read(name)?.is_some() {
+            return taken(format!("a file called {name} is here that belongs to no published table"));
+        }
+    }
+    Ok(())
 }
 
 /// A part of a page: where it begins, its bytes, and the mark that says whether a page ends with it.
