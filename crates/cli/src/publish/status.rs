@@ -15,6 +15,14 @@ use crate::failure::Result;
 use crate::terminal::counted;
 
 const DAY: u64 = 24 * 3600 * 1000;
+const SPANS: [(u64, &str); 4] = [(DAY, "day"), (3600 * 1000, "hour"), (60 * 1000, "minute"), (1000, "second")];
+
+/// So many milliseconds in the largest unit of which they are a whole number.
+fn span(milliseconds: u64) -> String {
+    let whole = SPANS.iter().find(|(length, _)| milliseconds % length == 0);
+    let (length, unit) = whole.unwrap_or(&SPANS[3]);
+    counted(milliseconds.div_ceil(*length), unit)
+}
 
 /// Prints it.
 pub fn run(context: &Context, of: &StateOf) -> Result<()> {
@@ -45,10 +53,17 @@ fn shown(publication: &Publication<TableLedger>) -> String {
     line("period", period(&status));
     line("summaries", format!("readers need them from period {} on", status.oldest_period));
     line(
+        "read",
+        match publication.terms().every {
+            0 => "when somebody publishes it".into(),
+            every => format!("every {}", span(every)),
+        },
+    );
+    line(
         "renewal",
         match publication.terms().renew {
             0 => "never".into(),
-            renew => format!("after {}", counted(renew.div_ceil(DAY), "day")),
+            renew => format!("after {}", span(renew)),
         },
     );
     if publication.terms().max_age < u64::MAX {

@@ -224,6 +224,7 @@ fn signatures_count_for_as_long_as_it_is_said() {
     stage.good(&["db", &aged("RENEW '30 days' MAX AGE '60 days'")]);
     let status = |stage: &Stage| stage.good(&["publish", "status", "db", "--table", "quotes"]);
     assert!(status(&stage).contains("signatures count for 60 days"), "{}", status(&stage));
+    assert!(status(&stage).contains("every 1 hour") && status(&stage).contains("after 30 days"), "{}", status(&stage));
     stage.good(&["db", PUBLISH]);
     assert!(!status(&stage).contains("signatures count for"));
     stage.refused(&["db", &aged("EVERY '1 second' RENEW '90 days'")], 1, &["7776000 lists of changes", "EVERY '78 s'"]);

@@ -58,7 +58,7 @@ impl Parts {
         let span = span.saturating_mul(spans.div_ceil(parts_max));
         let count = (numbers.end - numbers.start).div_ceil(span).max(1) as usize;
         let block_bytes = (bytes_max / count + BLOCK_BYTES_MIN).saturating_sub(a_part);
-        let width = (1..8).find(|bytes| span - 1 >> (8 * bytes) == 0).unwrap_or(8);
+        let width = (1..8).find(|bytes| (span - 1) >> (8 * bytes) == 0).unwrap_or(8);
         let block_bytes = block_bytes.clamp(BLOCK_BYTES_MIN, BLOCK_BYTES_MAX) / width * width;
         let (pending, last) = (vec![Vec::new(); count], vec![Block::default(); count]);
         Parts { first: RowId(numbers.start), span, width, block_bytes, pending, last }
