@@ -64,8 +64,8 @@ impl Load {
         }
         if self.reading * 2 > self.every {
             let what = format!("this machine takes {} to read the table once", shown(self.reading));
-            let least = shown(Duration::from_secs_f64((self.reading.as_secs_f64() * 4.0).ceil()));
-            return Err(Error::new(Kind::NotSupported, what).advise(format!("EVERY '{least}' or more seldom")));
+            let least = (self.reading.as_secs_f64() * 4.0).ceil();
+            return Err(Error::new(Kind::NotSupported, what).advise(format!("EVERY '{least:.0} s' or more seldom")));
         }
         if self.lists() > LISTS_MAX {
             let what = format!("readers would have to fetch up to {:.0} lists of changes", self.lists());
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     fn load(rows: u64, renew: u64) -> Load {
-        let (every, renew) = (Duration::from_secs(3600), Duration::from_secs(renew));
+        let (every, renew) = (Duration::from_secs(renew.min(3600)), Duration::from_secs(renew));
         let beside = Beside { totals: false, filters: false };
         let (columns, orders, scheme) = (3, 1, Scheme::PerRecord);
         let (reading, signature) = (Duration::from_millis(10), Duration::from_micros(100));
@@ -200,6 +200,17 @@ mod tests {
         let refused = often(77).check().expect_err("too many").to_string();
         assert!(refused.contains("100987 lists"), "{refused}");
         assert!(often(1).check().is_err());
+    }
+
+    #[test]
+    fn what_cannot_be_read_in_time_is_refused_and_what_is_not_looked_at() {
+        let reading = |milliseconds| Load { reading: Duration::from_millis(milliseconds), ..load(1000, 86_400) };
+        let often = |load| Load { every: Duration::from_secs(60), ..load };
+        assert!(often(reading(30_000)).check().is_ok());
+        let refused = often(reading(30_001)).check().expect_err("too slow").to_string();
+        assert!(refused.contains("to read the table once") && refused.contains("EVERY '121 s'"), "{refused}");
+        let seldom = Load { every: Duration::from_secs(86_401), ..load(1000, 86_400) };
+        assert!(seldom.check().expect_err("nobody looks").to_string().contains("as often as EVERY"));
     }
 
     #[test]
