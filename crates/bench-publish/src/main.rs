@@ -21,6 +21,7 @@
 //! Every table begins with the machine, the date and the command. A figure is drawn where a FOLDER is given.
 #![forbid(unsafe_code)]
 
+mod breakdown;
 mod figure10;
 mod figure4;
 mod figure6;
@@ -50,7 +51,7 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 fn run(words: &[&str]) -> Result<(), Failure> {
     machine::print();
-    if matches!(words, ["figure10", ..]) {
+    if matches!(words, ["table3"] | ["figure10", ..]) {
         print_load();
     }
     match words {
@@ -90,7 +91,7 @@ fn run(words: &[&str]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// How many threads of whomever wanted a core before: response times on a machine that does other work are not its own.
+/// How many threads of whomever wanted a core before: times on a machine that does other work are not its own.
 fn print_load() {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     println!("load:    {}", load.split(' ').next().unwrap_or_default());

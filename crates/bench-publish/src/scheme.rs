@@ -47,8 +47,8 @@ pub trait Scheme: Sync {
     /// The server's answer: records of these keys, and their proof.
     fn answer(&self, keys: Keys) -> Result<Vec<u8>, Failure>;
 
-    /// The owner changes a record.
-    fn sign(&self, record: Record) -> Result<Self::Signed, Failure>;
+    /// The owner changes records in one transaction, in the order of their keys, each once.
+    fn sign(&self, records: &[Record]) -> Result<Self::Signed, Failure>;
 
     /// The server takes what the owner signed; queries see it when this returns.
     fn take(&self, signed: Self::Signed) -> Result<(), Failure>;
@@ -62,8 +62,8 @@ pub trait Scheme: Sync {
     /// Where the server makes updates durable.
     fn journal(&self) -> &Journal;
 
-    fn update(&self, record: Record) -> Result<(), Failure> {
-        self.take(self.sign(record)?)
+    fn update(&self, records: &[Record]) -> Result<(), Failure> {
+        self.take(self.sign(records)?)
     }
 }
 

@@ -160,17 +160,16 @@ impl Scheme for Bas {
         Ok(answer_bytes(&mut &*shelf, &question).map_err(|_| "the shelf holds no whole table")?)
     }
 
-    fn sign(&self, record: Record) -> Result<Told, Failure> {
-        let rid = FIRST_RID + u64::from(key_of(&record) / 2);
+    fn sign(&self, records: &[Record]) -> Result<Told, Failure> {
+        let row = |record: &Record| (FIRST_RID + u64::from(key_of(record) / 2), values(record));
+        let update = records.iter().map(row).collect();
         let mut signing = self.signing.lock().unwrap_or_else(PoisonError::into_inner);
-        signing.publication.edit(Edit { update: vec![(rid, values(&record))], ..Edit::default() })?;
+        signing.publication.edit(Edit { update, ..Edit::default() })?;
         Ok(signing.told())
     }
 
     fn take(&self, told: Told) -> Result<(), Failure> {
-        for (_, entry) in &told {
-            self.journal.append(entry)?;
-        }
+        self.journal.append(told.iter().map(|(_, entry)| &entry[..]))?;
         let mut shelf = self.shelf.write().unwrap_or_else(PoisonError::into_inner);
         Ok(told.iter().try_for_each(|(_, entry)| shelf.put(entry))?)
     }

@@ -33,6 +33,9 @@ pub struct Signed {
     row: Row,
 }
 
+/// What is to be signed: the record's number, its version, itself.
+type Wanted = (usize, u64, Record);
+
 pub struct Chained {
     key: SecretKey,
     rows: Vec<RwLock<Row>>,
@@ -61,21 +64,9 @@ fn message(number: u64, version: u64, sides: [Option<u32>; 2], record: &Record) 
 impl Chained {
     pub fn load(records: u32) -> Result<Self, Failure> {
         let key = SecretKey::of_tables().ok_or("these are no primes")?;
-        let workers = std::thread::available_parallelism().map_or(1, usize::from);
-        let part = (records as usize).div_ceil(workers).max(1);
-        let rows = std::thread::scope(|scope| {
-            let begin = |from: usize| {
-                let key = &key;
-                scope.spawn(move || {
-                    let numbers = from..(from + part).min(records as usize);
-                    let row = |number| RwLock::new(signed(key, records as usize, number, 1, record(number as u32, 0)));
-                    numbers.map(row).collect::<Vec<_>>()
-                })
-            };
-            let parts: Vec<_> = (0..records as usize).step_by(part).map(begin).collect();
-            parts.into_iter().map(|part| part.join().map_err(|_| "a thread died")).collect::<Result<Vec<_>, _>>()
-        })?;
-        let rows = rows.into_iter().flatten().collect();
+        let wanted: Vec<Wanted> = (0..records).map(|number| (number as usize, 1, record(number, 0))).collect();
+        let signed = signed_all(&key, records as usize, &wanted)?;
+        let rows = signed.into_iter().map(|signed| RwLock::new(signed.row)).collect();
         Ok(Self { key, rows, versions: Mutex::default(), journal: Journal::new()? })
     }
 
@@ -88,13 +79,31 @@ fn sides(number: usize, count: usize) -> [Option<u32>; 2] {
     [number.checked_sub(1).and_then(|left| key_at(left, count)), key_at(number + 1, count)]
 }
 
-fn signed(key: &SecretKey, count: usize, number: usize, version: u64, record: Record) -> Row {
+fn signed(key: &SecretKey, count: usize, (number, version, record): Wanted) -> Signed {
     let signature = key.sign(&message(number as u64, version, sides(number, count), &record));
-    Row { record, version, signature }
+    Signed { number, row: Row { record, version, signature } }
+}
+
+/// Signs on all cores, as the owner of signatures that add up does.
+fn signed_all(key: &SecretKey, count: usize, wanted: &[Wanted]) -> Result<Vec<Signed>, Failure> {
+    if let [one] = wanted {
+        return Ok(vec![signed(key, count, *one)]);
+    }
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let parts = std::thread::scope(|scope| {
+        let begin = |part| scope.spawn(move || sign_part(key, count, part));
+        let parts: Vec<_> = wanted.chunks(wanted.len().div_ceil(workers).max(1)).map(begin).collect();
+        parts.into_iter().map(|part| part.join().map_err(|_| "a thread died")).collect::<Result<Vec<_>, _>>()
+    })?;
+    Ok(parts.into_iter().flatten().collect())
+}
+
+fn sign_part(key: &SecretKey, count: usize, part: &[Wanted]) -> Vec<Signed> {
+    part.iter().map(|one| signed(key, count, *one)).collect()
 }
 
 impl Scheme for Chained {
-    type Signed = Signed;
+    type Signed = Vec<Signed>;
     type Reader = ChainedReader;
 
     fn answer(&self, keys: Keys) -> Result<Vec<u8>, Failure> {
@@ -118,21 +127,29 @@ impl Scheme for Chained {
         Ok(bytes)
     }
 
-    fn sign(&self, record: Record) -> Result<Signed, Failure> {
-        let number = key_of(&record) as usize / 2;
+    fn sign(&self, records: &[Record]) -> Result<Vec<Signed>, Failure> {
         let mut versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = versions.iter().find_map(|known| known.get(&(number as u64))).copied().unwrap_or(1);
-        versions[0].insert(number as u64, before + 1);
+        let next = |record: &Record| {
+            let number = key_of(record) as usize / 2;
+            let before = versions.iter().find_map(|known| known.get(&(number as u64))).copied().unwrap_or(1);
+            versions[0].insert(number as u64, before + 1);
+            (number, before + 1, *record)
+        };
+        let wanted: Vec<Wanted> = records.iter().map(next).collect();
         drop(versions);
-        Ok(Signed { number, row: signed(&self.key, self.rows.len(), number, before + 1, record) })
+        signed_all(&self.key, self.rows.len(), &wanted)
     }
 
-    fn take(&self, signed: Signed) -> Result<(), Failure> {
-        let mut row = self.rows[signed.number].write().unwrap_or_else(PoisonError::into_inner);
-        self.journal.append(&signed.row.record)?;
-        // Two updates of a record may come in any order; the later one stays.
-        if signed.row.version > row.version {
-            *row = signed.row;
+    fn take(&self, signed: Vec<Signed>) -> Result<(), Failure> {
+        // All locks in the order of the records, as queries take theirs, so that nobody waits in a circle.
+        let lock = |signed: &Signed| self.rows[signed.number].write().unwrap_or_else(PoisonError::into_inner);
+        let held: Vec<_> = signed.iter().map(lock).collect();
+        self.journal.append(signed.iter().map(|signed| &signed.row.record[..]))?;
+        for (mut row, signed) in held.into_iter().zip(signed) {
+            // Two updates of a record may come in any order; the later one stays.
+            if signed.row.version > row.version {
+                *row = signed.row;
+            }
         }
         Ok(())
     }

@@ -220,34 +220,37 @@ impl Tree {
         Ok(Node { level: page.level, tree: join(&mut parts.into_iter(), count) })
     }
 
-    /// Changes a record, the path above it and the root's signature.
-    fn update(&mut self, record: &Record) -> Result<(), Failure> {
-        let (key, mut number, mut path) = (key_of(record), self.root, Vec::new());
-        loop {
-            let page = self.read(number)?;
-            let at = page.entries.partition_point(|entry| entry.key <= key).checked_sub(1).ok_or("no such key")?;
-            let (below, level) = (page.entries[at].below, page.level);
-            path.push((number, page, at));
-            if level == 0 {
-                break;
-            }
-            number = below;
-        }
-        let mut hash: Hash = Sha256::digest(record).into();
-        while let Some((number, mut page, at)) = path.pop() {
-            if page.level == 0 {
-                if page.entries[at].key != key {
-                    return Err("no such key".into());
-                }
-                self.records.write_all_at(record, u64::from(page.entries[at].below) * RECORD as u64)?;
-            }
-            page.entries[at].hash = hash;
-            hash = page.hash();
-            self.write(number, &page)?;
-        }
-        self.root_hash = hash;
+    /// Changes records, the pages above them, each once, and the root's signature.
+    fn update(&mut self, records: &[Record]) -> Result<(), Failure> {
+        self.root_hash = self.change(self.root, records)?;
         self.sign();
         Ok(())
+    }
+
+    /// Changes records below a page, in the order of their keys; the page's digest.
+    fn change(&self, number: u32, records: &[Record]) -> Result<Hash, Failure> {
+        let (mut page, mut left) = (self.read(number)?, records);
+        while let Some(record) = left.first() {
+            let at = page.entries.partition_point(|entry| entry.key <= key_of(record)).checked_sub(1);
+            let at = at.ok_or("no such key")?;
+            let next = page.entries.get(at + 1).map(|entry| entry.key);
+            let below = left.partition_point(|record| next.is_none_or(|next| key_of(record) < next));
+            let entry = &mut page.entries[at];
+            entry.hash = match page.level {
+                0 if entry.key == key_of(record) && below == 1 => self.write_record(entry.below, record)?,
+                0 => return Err("no such key".into()),
+                _ => self.change(entry.below, &left[..below])?,
+            };
+            left = &left[below..];
+        }
+        self.write(number, &page)?;
+        Ok(page.hash())
+    }
+
+    /// Its digest.
+    fn write_record(&self, number: u32, record: &Record) -> Result<Hash, Failure> {
+        self.records.write_all_at(record, u64::from(number) * RECORD as u64)?;
+        Ok(Sha256::digest(record).into())
     }
 }
 
@@ -269,7 +272,7 @@ impl Embedded {
 
 impl Scheme for Embedded {
     /// The owner signs when it knows the root, for which the server waits with the lock in its hand.
-    type Signed = Record;
+    type Signed = Vec<Record>;
     type Reader = EmbeddedReader;
 
     fn answer(&self, keys: Keys) -> Result<Vec<u8>, Failure> {
@@ -280,14 +283,14 @@ impl Scheme for Embedded {
         Ok(bytes)
     }
 
-    fn sign(&self, record: Record) -> Result<Record, Failure> {
-        Ok(record)
+    fn sign(&self, records: &[Record]) -> Result<Vec<Record>, Failure> {
+        Ok(records.to_vec())
     }
 
-    fn take(&self, record: Record) -> Result<(), Failure> {
+    fn take(&self, records: Vec<Record>) -> Result<(), Failure> {
         let mut tree = self.tree.write().unwrap_or_else(PoisonError::into_inner);
-        tree.update(&record)?;
-        self.journal.append(&record)
+        tree.update(&records)?;
+        self.journal.append(records.iter().map(|record| &record[..]))
     }
 
     fn end_period(&self) -> Result<(), Failure> {

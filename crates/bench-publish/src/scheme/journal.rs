@@ -29,14 +29,15 @@ impl Journal {
         self.is_on.store(is_on, Ordering::Relaxed);
     }
 
-    /// Writes an update; it is durable when this returns.
-    pub fn append(&self, bytes: &[u8]) -> Result<(), Failure> {
+    /// Writes the parts of an update; all are durable when this returns.
+    pub fn append<'a>(&self, parts: impl IntoIterator<Item = &'a [u8]>) -> Result<(), Failure> {
         if !self.is_on.load(Ordering::Relaxed) {
             return Ok(());
         }
+        let parts: Vec<&[u8]> = parts.into_iter().collect();
         let mine = {
             let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
-            (&self.file).write_all(bytes)?;
+            (&self.file).write_all(&parts.concat())?;
             *written += 1;
             *written
         };

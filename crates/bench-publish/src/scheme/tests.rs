@@ -51,7 +51,7 @@ fn tampered_answers(scheme: &impl Scheme) {
 fn stale_answers(scheme: &impl Scheme) {
     let keys: Keys = 40..=46;
     let before = scheme.answer(keys.clone()).expect("an answer");
-    scheme.update(record(21, 1)).expect("an update");
+    scheme.update(&[record(21, 1)]).expect("an update");
     let now = scheme.answer(keys.clone()).expect("an answer");
     scheme.end_period().expect("a period");
     let later = scheme.answer(keys.clone()).expect("an answer");
@@ -60,9 +60,9 @@ fn stale_answers(scheme: &impl Scheme) {
     let found = reader.check(keys.clone(), &later).expect("an honest answer");
     assert!(found[1] == record(21, 1) && found[2] == record(22, 0));
     // Twice in one period: the version in between is stale, too.
-    scheme.update(record(21, 2)).expect("an update");
+    scheme.update(&[record(21, 2)]).expect("an update");
     let between = scheme.answer(keys.clone()).expect("an answer");
-    scheme.update(record(21, 3)).expect("an update");
+    scheme.update(&[record(21, 3)]).expect("an update");
     scheme.end_period().expect("a period");
     let reader = scheme.reader().expect("a reader");
     for old in [before, now, later, between] {
@@ -72,10 +72,29 @@ fn stale_answers(scheme: &impl Scheme) {
     assert!(reader.check(keys, &answer).expect("an honest answer")[1] == record(21, 3));
 }
 
+/// An update of many records changes all of them and no other.
+fn many_records(scheme: &impl Scheme) {
+    let (all, changed): (Keys, _) = (0..=2 * RECORDS, [0..1, 3..45, 50..60]);
+    let before = scheme.answer(all.clone()).expect("an answer");
+    let old = scheme.reader().expect("a reader").check(all.clone(), &before).expect("an honest answer");
+    let records: Vec<Record> = changed.iter().cloned().flatten().map(|number| record(number, 9)).collect();
+    scheme.update(&records).expect("an update");
+    scheme.end_period().expect("a period");
+    let reader = scheme.reader().expect("a reader");
+    assert!(reader.check(all.clone(), &before).is_none(), "rows of before their update");
+    let found = reader.check(all.clone(), &scheme.answer(all).expect("an answer")).expect("an honest answer");
+    for (number, found) in (0..).zip(&found) {
+        let is_changed = changed.iter().any(|part| part.contains(&number));
+        assert!(*found == if is_changed { record(number, 9) } else { old[number as usize] }, "{number}");
+    }
+    assert!(found.len() == old.len());
+}
+
 fn all(scheme: &impl Scheme) {
     whole_answers(scheme);
     tampered_answers(scheme);
     stale_answers(scheme);
+    many_records(scheme);
 }
 
 #[test]
