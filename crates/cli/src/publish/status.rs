@@ -19,7 +19,7 @@ const SPANS: [(u64, &str); 4] = [(DAY, "day"), (3600 * 1000, "hour"), (60 * 1000
 
 /// So many milliseconds in the largest unit of which they are a whole number.
 fn span(milliseconds: u64) -> String {
-    let whole = SPANS.iter().find(|(length, _)| milliseconds % length == 0);
+    let whole = SPANS.iter().find(|(length, _)| milliseconds.is_multiple_of(*length));
     let (length, unit) = whole.unwrap_or(&SPANS[3]);
     counted(milliseconds.div_ceil(*length), unit)
 }
