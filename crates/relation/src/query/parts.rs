@@ -35,7 +35,7 @@ pub(super) struct Parts {
     width: usize,
     /// Bytes of the numbers of a block.
     block_bytes: usize,
-    /// What is not in a block yet, while numbers come.
+    /// What is not in a block yet, from the first number to the last: of several paths one has numbers that come.
     pending: Vec<Vec<u8>>,
     /// The last block of each part.
     last: Vec<Block>,
@@ -60,7 +60,7 @@ impl Parts {
         let block_bytes = (bytes_max / count + BLOCK_BYTES_MIN).saturating_sub(a_part);
         let width = (1..8).find(|bytes| (span - 1) >> (8 * bytes) == 0).unwrap_or(8);
         let block_bytes = block_bytes.clamp(BLOCK_BYTES_MIN, BLOCK_BYTES_MAX) / width * width;
-        let (pending, last) = (vec![Vec::new(); count], vec![Block::default(); count]);
+        let (pending, last) = (Vec::new(), vec![Block::default(); count]);
         Parts { first: RowId(numbers.start), span, width, block_bytes, pending, last }
     }
 
@@ -73,6 +73,9 @@ impl Parts {
     pub(super) fn push(&mut self, scratch: &mut dyn Scratch, row: RowId) -> Result<(), Error> {
         let place = row.0.checked_sub(self.first.0).ok_or_else(|| Error::misuse("a row before all parts"))?;
         let part = (place / self.span) as usize;
+        if self.pending.is_empty() {
+            self.pending = vec![Vec::new(); self.last.len()];
+        }
         let pending = self.pending.get_mut(part).ok_or_else(|| Error::misuse("a row behind all parts"))?;
         if pending.is_empty() {
             pending.reserve_exact(self.block_bytes);
@@ -83,7 +86,7 @@ impl Parts {
 
     /// Ends with the numbers that have come.
     pub(super) fn close(&mut self, scratch: &mut dyn Scratch) -> Result<(), Error> {
-        (0..self.last.len()).try_for_each(|part| self.put(scratch, part))?;
+        (0..self.pending.len()).try_for_each(|part| self.put(scratch, part))?;
         self.pending = Vec::new();
         Ok(())
     }

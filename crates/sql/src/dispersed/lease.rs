@@ -4,8 +4,8 @@
 //! INSERT, UPDATE, DELETE, COPY, TRUNCATE: a lease -> what others have told is learned (learning.rs) -> the change -> COMMIT
 //!                                         -> clouds are told (push.rs) -> the lease is given back
 //! ```
-//! 1. A client is a database, in the one process that writes to it: of one that was brought back from its clouds there are two then. A copy of a file is the same client, until
-//!    it is noted that it was put back (`counterfoil.incidents`).
+//! 1. A client is a database, in the one process that writes to it: of one that was brought back from its clouds there are two then.
+//!    A copy of a file is the same client, until it is noted that it was put back (`counterfoil.incidents`).
 //! 2. The lease is kept while a transaction is open. What it rests on is looked at again behind half of the time that it may stand still,
 //!    and before COMMIT: a transaction that took longer and was overtaken is refused.
 //! 3. Clouds that do not answer are told nothing; with none that does a change waits here, and may find later that it was overtaken.

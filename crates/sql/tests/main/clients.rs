@@ -18,12 +18,17 @@ fn world(columns: &str) -> World {
     made(World::of(Database::new()), columns)
 }
 
-fn made(mut world: World, columns: &str) -> World {
-    ["a", "b", "c"].into_iter().for_each(|cloud| world.add_folder(cloud));
+fn made(world: World, columns: &str) -> World {
+    made_at(world, &["a", "b", "c"], columns)
+}
+
+fn made_at(mut world: World, clouds: &[&str], columns: &str) -> World {
+    clouds.iter().for_each(|cloud| world.add_folder(cloud));
     world.database.engine.belong_to(Arc::new(Owning));
     world.database.session.note_split(&SECRET).expect("noted");
+    let clouds = clouds.join(", ");
     let sql = format!(
-        "CREATE TABLE t ({columns}) WITH (engine = 'dispersed', clouds = 'a, b, c', may_fail = 1, may_collude = 1)"
+        "CREATE TABLE t ({columns}) WITH (engine = 'dispersed', clouds = '{clouds}', may_fail = 1, may_collude = 1)"
     );
     assert_eq!(world.database.ask(&sql), "CREATE TABLE");
     world
@@ -717,12 +722,7 @@ fn a_row_number_is_given_on_however_many_rows_and_epochs_have_gone() {
 
 #[test]
 fn of_more_clouds_than_are_needed_no_two_that_fail_in_turn_keep_others_out() {
-    let mut world = World::of(Database::new());
-    ["a", "b", "c", "d"].into_iter().for_each(|cloud| world.add_folder(cloud));
-    world.database.engine.belong_to(Arc::new(Owning));
-    world.database.session.note_split(&SECRET).expect("noted");
-    let declared = "WITH (engine = 'dispersed', clouds = 'a, b, c, d', may_fail = 1, may_collude = 1)";
-    assert_eq!(world.database.ask(&format!("CREATE TABLE t (n INT FOR (sum)) {declared}")), "CREATE TABLE");
+    let mut world = made_at(World::of(Database::new()), &["a", "b", "c", "d"], "n INT FOR (sum)");
     world.database.ask("INSERT INTO t VALUES (1)");
     let mut other = client(&world.path("a"));
     world.database.ask("BEGIN");
