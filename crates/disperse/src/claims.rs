@@ -14,6 +14,8 @@
 //! - One that stands still for as long as it says, by the clock of whoever waits, is over, too: its client was cut. He himself counts half
 //!   of that, from before he put it, and claims anew then. Whoever takes over from him goes on so far above ([`above`]) that what he tells
 //!   nevertheless, who was only slow, is no later version; he learns of the other one with his next claim.
+//! - Whoever has the lease and claims anew, for a longer time or for other clouds, may meet claims of others that are in vain, as his first one
+//!   stands ([`beside_standing`]): to give way to them would leave what he has committed untold.
 //! - Where two reach no cloud in common both have leases, and whoever sees the one's version may go on from there while the other holds
 //!   his. What each client has told is in what he tells (`Kept::writers`): that they have gone apart is seen by whoever sees both, and
 //!   nothing of either is taken for the other's past.
@@ -61,6 +63,14 @@ pub fn rivals(claims: &BTreeMap<u64, Claim>, own: &Client, version: u64) -> BTre
     rivals.map(|(place, claim)| (*place, *claim)).collect()
 }
 
+/// Of the claims at a cloud where one of this version stands, of whoever looks: those that are not in vain. Whoever claims behind it sees it and
+/// gives way, but for one who took over from it, and goes on above.
+#[must_use]
+pub fn beside_standing(mut rivals: BTreeMap<u64, Claim>, version: u64) -> BTreeMap<u64, Claim> {
+    rivals.retain(|_, claim| claim.version > version);
+    rivals
+}
+
 /// The version from which on whoever takes over from these goes on, who knew this one: one that none of them tells, nor whoever took over
 /// from them and was cut himself.
 #[must_use]
@@ -75,7 +85,7 @@ mod tests {
 
     use std::collections::{BTreeMap, HashSet};
 
-    use super::{Claim, above, rivals};
+    use super::{Claim, above, beside_standing, rivals};
 
     const CLOUDS: usize = 2;
     const CLIENTS: usize = 2;
@@ -97,6 +107,8 @@ mod tests {
         Looks(usize, u64, bool),
         /// Has the lease: rows come and go.
         Holds,
+        /// Claims anew, at clouds from this one on, and looks there: whether somebody else's claim was met.
+        Again(usize, bool),
         /// Tells clouds the next version from this one on: others may go on from there as soon as one cloud shows it.
         Tells(usize),
         /// Takes its claim back from clouds from this one on.
@@ -110,11 +122,16 @@ mod tests {
         /// The version that it knows, and that it tells.
         known: u64,
         place: u64,
+        /// Where it claimed anew, and whether it counts on the claim before no longer.
+        again: Option<u64>,
+        first_has_lapsed: bool,
         tries: u8,
         /// Whether it counts on its claim no longer, and others may see that it stands still.
         has_lapsed: bool,
         /// Claims that stood still, a bit for each place.
         over: u32,
+        /// Whether it lost its lease while it counted on it.
+        is_out: bool,
     }
 
     #[derive(Clone, PartialEq, Eq, Hash)]
@@ -132,11 +149,29 @@ mod tests {
         OverlooksClaims,
         TakesOverInPlace,
         GoesOnWithWhatItKnew,
+        GivesWayToClaimsInVain,
+    }
+
+    impl Client {
+        /// Whether one of its claims may be seen to stand still.
+        fn stands_still(&self, place: u64) -> bool {
+            self.has_lapsed || (self.again.is_some() && place == self.place && self.first_has_lapsed)
+        }
     }
 
     impl World {
         fn new() -> Self {
-            let client = |place| Client { at: At::Puts(0), known: 0, place, tries: 0, has_lapsed: false, over: 0 };
+            let client = |place| Client {
+                at: At::Puts(0),
+                known: 0,
+                place,
+                again: None,
+                first_has_lapsed: false,
+                tries: 0,
+                has_lapsed: false,
+                over: 0,
+                is_out: false,
+            };
             Self { clouds: Default::default(), clients: [client(1), client(2)], next_place: 3 }
         }
 
@@ -177,7 +212,10 @@ mod tests {
                     met.retain(|place, _| client.over & 1 << place == 0);
                     // Of a client that was cut or is slow it is seen sooner or later that its claim stands still.
                     let mut takes_over = vec![false];
-                    if met.values().any(|claim| self.clients[usize::from(claim.client[0])].has_lapsed) {
+                    let stands_still = |(place, claim): (&u64, &Claim)| {
+                        self.clients[usize::from(claim.client[0])].stands_still(*place)
+                    };
+                    if !met.is_empty() && met.iter().all(stands_still) {
                         takes_over.push(true);
                     }
                     for over in takes_over {
@@ -207,7 +245,43 @@ mod tests {
                     let has_it = !(is_behind || is_met || own.has_lapsed);
                     own.at = if has_it { At::Holds } else { At::Leaves(0) };
                 }),
-                At::Holds => push(&|world| world.clients[me].at = At::Tells(0)),
+                At::Holds => {
+                    push(&|world| world.clients[me].at = At::Tells(0));
+                    // The two are alike: that one of them does is enough.
+                    if me == 0 && client.again.is_none() && client.tries == 0 {
+                        push(&|world| {
+                            let own = &mut world.clients[me];
+                            own.again = Some(world.next_place);
+                            (own.first_has_lapsed, own.has_lapsed) = (own.has_lapsed, false);
+                            own.at = At::Again(0, false);
+                            world.next_place += 1;
+                        });
+                    }
+                }
+                At::Again(cloud, is_met) if cloud < CLOUDS => {
+                    push(&|world| {
+                        let Client { known, again, .. } = world.clients[me];
+                        let there = &mut world.clouds[cloud];
+                        there.claims.push((again.expect("a place"), known, me as u8));
+                        let stands = there.claims.iter().any(|claim| claim.0 == client.place);
+                        let mut met = rivals(&Self::claims(there), &own, there.newest.0);
+                        met.retain(|place, _| client.over & 1 << place == 0);
+                        if stands && fault != Fault::GivesWayToClaimsInVain {
+                            met = beside_standing(met, known);
+                        }
+                        let is_met = is_met || !met.is_empty() || there.newest.0 > known;
+                        let own = &mut world.clients[me];
+                        own.is_out |= stands && is_met && !own.stands_still(own.place);
+                        own.at = At::Again(cloud + 1, is_met);
+                    });
+                    if cloud > 0 {
+                        push(&|world| world.clients[me].at = At::Again(cloud + 1, is_met));
+                    }
+                }
+                At::Again(_, is_met) => push(&|world| {
+                    let own = &mut world.clients[me];
+                    own.at = if is_met || own.has_lapsed { At::Leaves(0) } else { At::Holds };
+                }),
                 At::Tells(cloud) if cloud < CLOUDS => push(&|world| {
                     let told = (world.clients[me].known + 1, me as u8);
                     let there = &mut world.clouds[cloud].newest;
@@ -222,8 +296,8 @@ mod tests {
                     own.at = At::Leaves(0);
                 }),
                 At::Leaves(cloud) if cloud < CLOUDS => push(&|world| {
-                    let place = world.clients[me].place;
-                    world.clouds[cloud].claims.retain(|claim| claim.0 != place);
+                    let Client { place, again, .. } = world.clients[me];
+                    world.clouds[cloud].claims.retain(|claim| claim.0 != place && Some(claim.0) != again);
                     world.clients[me].at = At::Leaves(cloud + 1);
                 }),
                 At::Leaves(_) => push(&|world| {
@@ -232,6 +306,7 @@ mod tests {
                     let own = &mut world.clients[me];
                     own.tries += 1;
                     own.place = place;
+                    (own.again, own.first_has_lapsed) = (None, false);
                     own.has_lapsed = false;
                     own.at = if own.tries >= TRIES { At::Done } else { At::Puts(0) };
                 }),
@@ -239,17 +314,24 @@ mod tests {
             }
             // Its time is over before others see that it is: it tells nothing from then on but what is under way.
             if !client.has_lapsed && !matches!(client.at, At::Leaves(_) | At::Done) {
-                push(&|world| world.clients[me].has_lapsed = true);
+                push(&|world| {
+                    let own = &mut world.clients[me];
+                    match own.again.is_some() && !own.first_has_lapsed {
+                        true => own.first_has_lapsed = true,
+                        false => own.has_lapsed = true,
+                    }
+                });
             }
             next
         }
 
-        /// Whether two hold it at once who both count on it, or somebody's version is taken for somebody else's.
+        /// Whether two hold it at once who both count on it, or one has lost it who does, or somebody's version is taken for somebody else's.
         fn is_broken(&self) -> bool {
             let counts = |client: &&Client| client.at == At::Holds && !client.has_lapsed;
             let both = self.clients.iter().filter(counts).count() > 1;
+            let is_out = self.clients.iter().any(|client| client.is_out);
             let [one, other] = &self.clouds;
-            both || (one.newest.0 == other.newest.0 && one.newest.1 != other.newest.1)
+            both || is_out || (one.newest.0 == other.newest.0 && one.newest.1 != other.newest.1)
         }
     }
 
@@ -277,9 +359,13 @@ mod tests {
 
     #[test]
     fn every_part_of_the_protocol_is_wanted() {
-        for fault in
-            [Fault::ClaimsNothing, Fault::OverlooksClaims, Fault::TakesOverInPlace, Fault::GoesOnWithWhatItKnew]
-        {
+        for fault in [
+            Fault::ClaimsNothing,
+            Fault::OverlooksClaims,
+            Fault::TakesOverInPlace,
+            Fault::GoesOnWithWhatItKnew,
+            Fault::GivesWayToClaimsInVain,
+        ] {
             assert!(breaks(fault).0, "{fault:?}");
         }
     }

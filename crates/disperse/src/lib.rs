@@ -46,7 +46,7 @@ mod watch;
 mod whole;
 
 pub use catalogue::{Catalogue, Contents, Shown, TableNumber, Told};
-pub use claims::{Claim, Client, above, rivals};
+pub use claims::{Claim, Client, above, beside_standing, rivals};
 pub use coder::{Coder, Common, Epochs, PREFIX_CHARACTERS_MAX, Unfit};
 pub use compared::Compared;
 pub use declaration::{Column, Declaration, Distribution, Kind, Operations, ROWS_MAX_DEFAULT};

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use counterfoil_disperse::fragments::Name;
 use counterfoil_disperse::{
-    Catalogue, Claim, Client, Contents, Errands, Failure, Kept, Patient, Provider, TableNumber, Told, rivals,
+    Catalogue, Claim, Client, Contents, Errands, Failure, Kept, Patient, Provider, TableNumber, Told, beside_standing,
+    rivals,
 };
 use counterfoil_relation::TableId;
 use parking_lot::Mutex;
@@ -63,6 +64,11 @@ pub(super) struct Standing {
 }
 
 impl Standing {
+    /// Where it stands, of the clouds that answered.
+    pub(super) fn at<'a>(&'a self, answered: &'a [Result<(), Failure>]) -> impl Iterator<Item = &'a String> {
+        self.urls.iter().zip(answered).filter(|(_, answered)| answered.is_ok()).map(|(url, _)| url)
+    }
+
     /// The places of what stands at a cloud in the catalogue of this name, which others take back.
     pub(super) fn take(&mut self, name: &Name, cloud: &Cloud) -> BTreeSet<u64> {
         let own = |(at, catalogue): (usize, &Arc<Catalogue>)| catalogue.name() == *name && self.urls[at] == cloud.url;
@@ -209,8 +215,9 @@ impl Claiming {
         dispersed.leases.known(self.table, &self.clouds[cloud].url)
     }
 
-    /// Claims that keep this client waiting: of others, and not over with the latest version that clouds show, or as is known of them.
-    pub(super) fn rivals(&self, looks: &[Look]) -> BTreeMap<u64, Claim> {
+    /// Claims that keep this client waiting: of others, and not over with the latest version that clouds show, or as is known of them, nor
+    /// in vain where a claim of this client stands.
+    pub(super) fn rivals(&self, looks: &[Look], stands: &BTreeSet<String>) -> BTreeMap<u64, Claim> {
         let shown = |(cloud, look): (usize, &Look)| match look {
             Look::Nothing => 0,
             Look::Known => self.told[cloud].version,
@@ -220,8 +227,12 @@ impl Claiming {
             }
         };
         let latest = looks.iter().enumerate().map(shown).max().unwrap_or(0);
-        let all = looks.iter().filter_map(Look::contents).flat_map(|contents| contents.claims_of(&self.number));
-        rivals(&all.collect(), &self.client, latest)
+        let at = |(cloud, look): (&Cloud, &Look)| {
+            let claims = look.contents().map_or_else(BTreeMap::new, |contents| contents.claims_of(&self.number));
+            let rivals = rivals(&claims, &self.client, latest);
+            if stands.contains(&cloud.url) { beside_standing(rivals, self.version) } else { rivals }
+        };
+        self.clouds.iter().zip(looks).flat_map(at).collect()
     }
 
     /// Whether so many clouds that one of them has not failed show nothing of a table that they were told of.

@@ -11,7 +11,7 @@
 //! 3. Clouds that do not answer are told nothing; with none that does a change waits here, and may find later that it was overtaken.
 //! 4. Nobody who tells clouds waits for other clients: what is not told now is told later.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -254,7 +254,8 @@ impl Session {
         if past.is_none() && claiming.are_emptied(&claimed.looks, kept.declaration().may_fail) {
             return Err(emptied(table, &claiming.clouds[0]));
         }
-        let rivals = dispersed.leases.not_over(claiming.rivals(&claimed.looks));
+        let stands = dispersed.leases.stands(table.id, wanted.version);
+        let rivals = dispersed.leases.not_over(claiming.rivals(&claimed.looks, &stands));
         if !rivals.is_empty() || claimed.until <= Instant::now() {
             return Ok(Came::Waits(rivals));
         }
@@ -327,7 +328,7 @@ impl Session {
             if rivals.is_empty() {
                 return Ok(());
             }
-            rivals = dispersed.leases.not_over(claiming.rivals(&claiming.look()));
+            rivals = dispersed.leases.not_over(claiming.rivals(&claiming.look(), &BTreeSet::new()));
         }
     }
 

@@ -200,6 +200,14 @@ impl Leases {
         drop(over);
     }
 
+    /// The addresses of the clouds where the last claim that is held of a version stands: until it is given back, or told.
+    pub(super) fn stands(&self, table: TableId, version: u64) -> BTreeSet<String> {
+        let held = self.held.lock();
+        let held = held.get(&table).filter(|held| held.of.version == version);
+        let last = held.and_then(|held| Some((held.standing.last()?, &held.answered)));
+        last.map_or_else(BTreeSet::new, |(standing, answered)| standing.at(answered).cloned().collect())
+    }
+
     /// Whether a claim of a table is held.
     pub(super) fn is_held(&self, table: TableId) -> bool {
         self.held.lock().get(&table).is_some_and(|held| held.until > Instant::now())

@@ -11,7 +11,7 @@ use crate::catalogue::{Owning, SECRET};
 use crate::database::Database;
 
 /// A cloud that shows one of two claims whenever it is asked, by turns: it has kept them from before. And at which something happens before
-/// it answers a question with conditions, or one for some rows. And of which something of rows is not as it was written.
+/// it answers a question with conditions, or one for some rows, or lets go of a table. And of which something of rows is not as it was written.
 #[derive(Default)]
 struct Staged {
     inner: MemoryProvider,
@@ -19,6 +19,7 @@ struct Staged {
     asked: AtomicUsize,
     before: Mutex<Option<Box<dyn FnOnce() + Send>>>,
     before_rows: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+    before_drop: Mutex<Option<Box<dyn FnOnce() + Send>>>,
     is_damaged: AtomicBool,
 }
 
@@ -57,6 +58,8 @@ impl Provider for Staged {
     }
 
     fn drop_table(&self, table: &Name) -> Result<(), Failure> {
+        let happens = self.before_drop.lock().expect("a hook").take();
+        happens.into_iter().for_each(|happens| happens());
         self.inner.drop_table(table)
     }
 }
@@ -148,6 +151,37 @@ fn a_repair_that_was_overtaken_takes_nothing_from_whoever_has_gone_on() {
     assert_eq!(other.ask("SELECT sum(n), count(id) FROM t"), "460|4");
     assert_eq!(other.ask("REPAIR TABLE t"), "a|0|0|complete\nb|0|0|complete\nc|0|0|complete");
     assert_eq!(one.ask("SELECT sum(n), count(id) FROM t"), "460|4");
+}
+
+#[test]
+fn who_was_overtaken_while_clouds_let_go_of_a_layout_notes_nothing_of_it() {
+    let cloud = Arc::new(Staged::default());
+    let options = || EngineOptions { parallelism: 2, lease_seconds: 2, ..EngineOptions::default() };
+    let mut one = staged(&cloud, options());
+    let with = "WITH (engine = 'dispersed', clouds = 'a, b, c', may_fail = 1, may_collude = 1)";
+    one.expect(&[
+        ("CREATE CLOUD a OPTIONS (url 'staged:')", "CREATE CLOUD"),
+        ("CREATE CLOUD b OPTIONS (url 'memory:let-go-b')", "CREATE CLOUD"),
+        ("CREATE CLOUD c OPTIONS (url 'memory:let-go-c')", "CREATE CLOUD"),
+        (&format!("CREATE TABLE t (id INT, n INT FOR (sum)) {with}"), "CREATE TABLE"),
+        ("INSERT INTO t VALUES (1, 10), (2, 20), (3, 30)", "INSERT 3"),
+    ]);
+    let mut other = staged(&cloud, options());
+    let lost = lost_tables(&other.engine, &SECRET, ("staged:", None), &mut |note| panic!("{note}")).expect("tables");
+    other.session.bring_back(lost, &SECRET).expect("brought back");
+    other.ask("REPAIR TABLE t");
+    let (sent, back) = std::sync::mpsc::channel();
+    *cloud.before_drop.lock().expect("a hook") = Some(Box::new(move || {
+        assert_eq!(other.ask("INSERT INTO t VALUES (4, 400)"), "INSERT 1");
+        sent.send(other).expect("somebody waits");
+    }));
+    assert_eq!(one.ask("REFRESH TABLE t"), "REFRESH TABLE");
+    let mut other = back.recv().expect("it has written");
+    assert_eq!(one.ask("INSERT INTO t VALUES (5, 5000)"), "INSERT 1");
+    for client in [&mut one, &mut other] {
+        assert_eq!(client.ask("SELECT sum(n), count(id) FROM t"), "5460|5");
+        assert_eq!(client.ask("REPAIR TABLE t"), "a|0|0|complete\nb|0|0|complete\nc|0|0|complete");
+    }
 }
 
 #[test]
