@@ -13,13 +13,14 @@
 
 mod account;
 mod address;
-mod authorities;
+
 mod leftovers;
 mod objects;
 mod pace;
 mod postgres;
 mod sftp;
 mod stores;
+mod web;
 mod worker;
 
 pub use postgres::Postgres;

@@ -30,9 +30,9 @@ use parking_lot::Mutex;
 
 use crate::account::Account;
 use crate::address::{Address, Place};
-use crate::authorities;
 use crate::leftovers::Leftovers;
 use crate::pace::Pace;
+use crate::web;
 use crate::worker::Worker;
 pub(crate) use errand::Connections;
 use errand::{Errand, Seen};
@@ -171,7 +171,7 @@ impl Objects {
         };
         // The library's words may repeat what it was given.
         let service = service.map_err(|error| refused(format!("OpenDAL does not take it ({})", error.kind())))?;
-        let connections = authorities::connections(ca.as_deref(), patience).map_err(refused)?;
+        let connections = web::connections(ca.as_deref(), patience).map_err(refused)?;
         let worker = Worker::new(&url)?;
         Ok(Self { worker, service, connections, address, web, patience, file: FILE, leftovers: Leftovers::default() })
     }

@@ -12,9 +12,7 @@
 //! 3. A server that says nothing for a minute is out of reach. A connection that failed is closed; one that waited is tried, and
 //!    another one is made.
 
-mod address;
 mod connection;
-mod encrypted;
 mod query;
 
 use std::collections::HashMap;
@@ -25,6 +23,7 @@ use std::time::Duration;
 use counterfoil_disperse::coding::boldyreva::CODE_BYTES;
 use counterfoil_disperse::fragments::{Answer, Data, Fragments, Name, Question, Strings};
 use counterfoil_disperse::{Failure, Provider};
+use counterfoil_tls::postgres::{Address, Encrypted, Unencrypted};
 use futures::TryStreamExt as _;
 use parking_lot::Mutex;
 use tokio::time::timeout;
@@ -34,9 +33,7 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Config, Row};
 
 use crate::worker::Worker;
-use address::Address;
 use connection::Connection;
-use encrypted::Encrypted;
 use query::Query;
 
 /// Connections that wait for somebody.
@@ -90,8 +87,10 @@ fn failed(error: &tokio_postgres::Error) -> Failure {
     let Some(told) = error.as_db_error() else {
         // What does not come from the server is either no answer of it, or one that nobody can read.
         let cause = std::error::Error::source(error);
-        if let Some(told) = cause.and_then(unencrypted) {
-            return told;
+        match Unencrypted::of(error) {
+            Some(why @ Unencrypted::NotOffered) => return Failure::Refused(why.to_string()),
+            Some(why @ Unencrypted::Failed(_)) => return Failure::Unreachable(why.to_string()),
+            None => {}
         }
         return match error.is_closed() || cause.is_some_and(|cause| cause.is::<std::io::Error>()) {
             true => Failure::Unreachable("the connection to PostgreSQL failed".into()),
@@ -114,16 +113,6 @@ fn failed(error: &tokio_postgres::Error) -> Failure {
     }
 }
 
-/// Why a connection is not encrypted as it was to be.
-fn unencrypted(cause: &(dyn std::error::Error + 'static)) -> Option<Failure> {
-    if cause.to_string().contains("does not support TLS") {
-        return Some(Failure::Refused("PostgreSQL does not encrypt connections, and sslmode=require wants it".into()));
-    }
-    let inner = cause.downcast_ref::<std::io::Error>()?.get_ref()?;
-    let tls = inner.downcast_ref::<rustls::Error>()?;
-    Some(Failure::Unreachable(format!("no encrypted connection to PostgreSQL: {tls}")))
-}
-
 /// What the server answers, if it does in time.
 async fn answered<T>(
     patience: Duration,
@@ -144,7 +133,11 @@ impl Postgres {
     /// # Errors
     /// What is wrong with the address, for people.
     pub fn new(url: &str, password: Option<&str>) -> Result<Self, String> {
-        let Address { mut config, encrypted } = Address::parse(url)?;
+        let wrong = |what| format!("cloud at {url}: {what}");
+        let Address { mut config, encrypted } = Address::parse(url).map_err(wrong)?;
+        if config.get_password().is_some() {
+            return Err("a password in the address of a cloud: put it into a file, secret_file '...'".into());
+        }
         if let Some(password) = password {
             config.password(password);
         }

@@ -13,10 +13,14 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use ::postgres::binary_copy::BinaryCopyInWriter;
+use ::postgres::error::SqlState;
 use ::postgres::types::{ToSql, Type};
 use ::postgres::{Client, Config, NoTls};
+use counterfoil_tls::postgres::{Address, Encrypted, Unencrypted};
 use parking_lot::Mutex;
 
 use crate::places::places;
@@ -29,6 +33,9 @@ const ROWS_FIRST: i64 = 4;
 const ROWS_MAX: i64 = 256;
 /// Records that are looked for at once.
 const RECORDS_AT_ONCE: usize = 4096;
+/// How often an update is tried that meets others, and the pause behind the first time, twice as long each time.
+const TRIES_MAX: u32 = 6;
+const PAUSE_FIRST: Duration = Duration::from_millis(10);
 
 const TABLES: &str = "
 CREATE TABLE IF NOT EXISTS counterfoil_names (owner BYTEA, name BYTEA, tab BYTEA NOT NULL, PRIMARY KEY (owner, name));
@@ -41,29 +48,40 @@ CREATE TABLE IF NOT EXISTS counterfoil_orders (tab BYTEA, ord BYTEA, place BYTEA
 /// A store in PostgreSQL.
 pub struct Postgres {
     config: Config,
+    /// How connections are encrypted, if they are.
+    encrypted: Option<Encrypted>,
     idle: Arc<Mutex<Vec<Client>>>,
 }
 
 fn failed(error: postgres::Error) -> StoreError {
     // What the server says, and nothing of the statement's values.
     match error.as_db_error() {
+        Some(error)
+            if [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED].contains(error.code()) =>
+        {
+            StoreError::Overtaken
+        }
         Some(error) => StoreError::Failed(format!("PostgreSQL: {} ({})", error.message(), error.code().code())),
-        None => StoreError::Failed("PostgreSQL: the connection failed".into()),
+        None => StoreError::Failed(
+            Unencrypted::of(&error)
+                .map_or_else(|| "PostgreSQL: the connection failed".into(), |unencrypted| unencrypted.to_string()),
+        ),
     }
 }
 
 impl Postgres {
-    /// Connects with a `postgres://` text, and makes the tables that are not there. Without TLS: the database is on this
-    /// machine, or the way to it is protected otherwise.
+    /// Connects with a `postgres://` text, and makes the tables that are not there. With `sslmode=require` connections are encrypted and
+    /// the server's certificate is checked, by `sslrootcert=FILE` or whom this machine trusts; without, the database is on this machine, or
+    /// the way to it is protected otherwise.
     ///
     /// # Errors
     /// [`StoreError::Failed`].
     pub fn open(url: &str) -> Result<Self, StoreError> {
-        let told = |_| StoreError::Failed("the store is no postgres:// address".into());
-        let mut config: Config = url.parse().map_err(told)?;
-        config.application_name("counterfoil mirror");
-        config.connect_timeout(std::time::Duration::from_secs(5));
-        let store = Self { config, idle: Arc::default() };
+        let wrong = |what| StoreError::Failed(format!("the store's address: {what}"));
+        let Address { config, encrypted } = Address::parse(url).map_err(wrong)?;
+        let mut config = Config::from(config);
+        config.application_name("counterfoil mirror").connect_timeout(Duration::from_secs(5));
+        let store = Self { config, encrypted, idle: Arc::default() };
         let client = store.client(TABLES)?;
         store.idle.lock().push(client);
         Ok(store)
@@ -77,11 +95,30 @@ impl Postgres {
                 return Ok(client);
             }
         }
-        let mut client = self.config.connect(NoTls).map_err(failed)?;
+        let connected = match &self.encrypted {
+            Some(encrypted) => self.config.connect(encrypted.clone()),
+            None => self.config.connect(NoTls),
+        };
+        let mut client = connected.map_err(failed)?;
         let settings = "SET statement_timeout = '60s'; SET lock_timeout = '30s'";
         client.batch_execute(settings).map_err(failed)?;
         client.batch_execute(first).map_err(failed)?;
         Ok(client)
+    }
+
+    fn update_once(
+        &self,
+        names: &[TableName],
+        tables_max: u64,
+        decide: &mut Decide<'_>,
+    ) -> Result<Result<Touched, Refused>, StoreError> {
+        let mut client = self.client("")?;
+        let updated = Writing::begin(&mut client)?.update(names, tables_max, decide);
+        // A connection that failed in the middle is closed: nobody knows in what it is.
+        if updated.is_ok() {
+            self.idle.lock().push(client);
+        }
+        updated
     }
 }
 
@@ -104,13 +141,14 @@ impl Store for Postgres {
         tables_max: u64,
         decide: &mut Decide<'_>,
     ) -> Result<Result<Touched, Refused>, StoreError> {
-        let mut client = self.client("")?;
-        let updated = Writing::begin(&mut client)?.update(names, tables_max, decide);
-        // A connection that failed in the middle is closed: nobody knows in what it is.
-        if updated.is_ok() {
-            self.idle.lock().push(client);
+        // Nothing of what was overtaken is there: it is decided anew, by what another mirror beside the same database has written.
+        for tried in 0..TRIES_MAX - 1 {
+            match self.update_once(names, tables_max, decide) {
+                Err(StoreError::Overtaken) => thread::sleep(PAUSE_FIRST * (1 << tried)),
+                updated => return updated,
+            }
         }
-        updated
+        self.update_once(names, tables_max, decide)
     }
 }
 

@@ -55,7 +55,7 @@ impl Problem {
             Self::Conflict => StatusCode::CONFLICT,
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Slow => StatusCode::REQUEST_TIMEOUT,
-            Self::Loading | Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Loading | Self::Busy | Self::Store(StoreError::Overtaken) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Store(StoreError::TooMuch) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::Store(_) | Self::Died => StatusCode::INTERNAL_SERVER_ERROR,
         }
@@ -74,6 +74,7 @@ impl Problem {
             Self::Aborted => "the body ended before its end".into(),
             Self::Busy => "too many requests at once: come again".into(),
             Self::Store(StoreError::TooMuch) => format!("{}: ask for less", StoreError::TooMuch),
+            Self::Store(StoreError::Overtaken) => StoreError::Overtaken.to_string(),
             // What is wrong with its store is not everybody's affair.
             Self::Store(_) | Self::Died => "the mirror's store cannot be read or written".into(),
         }

@@ -173,6 +173,8 @@ pub enum StoreError {
     Failed(String),
     /// It does not hold what was put there.
     Damaged(&'static str),
+    /// Others changed the same at once, and came first: nothing was done.
+    Overtaken,
     /// An answer would take more bytes or time than a limit says.
     TooMuch,
 }
@@ -182,6 +184,7 @@ impl fmt::Display for StoreError {
         match self {
             Self::Failed(what) => f.write_str(what),
             Self::Damaged(what) => write!(f, "damaged: {what}"),
+            Self::Overtaken => f.write_str("others change the same table all the time: try again"),
             Self::TooMuch => f.write_str("the answer would be larger, or take longer, than this mirror allows"),
         }
     }

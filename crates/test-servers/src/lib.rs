@@ -3,6 +3,7 @@
 //! What is not installed is told and not tested; in CI that is a failure.
 #![forbid(unsafe_code)]
 
+mod certificates;
 mod postgres;
 mod process;
 mod s3;
@@ -10,6 +11,7 @@ mod server;
 mod sftp;
 mod webdav;
 
+pub use certificates::{Certificates, certificates};
 pub use postgres::PostgresServer;
 pub use s3::S3Server;
 pub use sftp::SftpServer;

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use counterfoil_disperse::Failure;
+use counterfoil_tls::postgres::Encrypted;
 use tokio::task::JoinHandle;
 use tokio_postgres::{Client, Config, NoTls};
 
 use super::answered;
-use super::encrypted::Encrypted;
 
 /// A connection: closed when it is dropped, whatever the server says.
 pub(super) struct Connection {

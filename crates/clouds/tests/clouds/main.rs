@@ -1,6 +1,5 @@
 //! Clouds over a network answer as one in memory does, and a dispersed table lies at them.
 
-mod certificates;
 mod postgres;
 mod questions;
 mod stores;

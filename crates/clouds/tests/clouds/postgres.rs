@@ -5,11 +5,10 @@ use std::time::Duration;
 use counterfoil_clouds::Postgres;
 use counterfoil_disperse::fragments::{Data, Fragments, Name, Strings};
 use counterfoil_disperse::{Failure, MemoryProvider, Provider};
-use counterfoil_test_servers::PostgresServer;
+use counterfoil_test_servers::{PostgresServer, certificates};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use crate::certificates::certificates;
 use crate::questions::{Step, done, steps, table};
 
 fn cloud(server: &PostgresServer) -> Postgres {

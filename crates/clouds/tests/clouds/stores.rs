@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use counterfoil_clouds::{CloudSecret, open_store_with_patience, whole_store_url};
 use counterfoil_disperse::{Failure, MemoryProvider, Provider, Secret, Store, StoredProvider};
-use counterfoil_test_servers::{S3Server, SftpServer, WebDavServer};
+use counterfoil_test_servers::{S3Server, SftpServer, WebDavServer, certificates};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use crate::certificates::certificates;
 use crate::questions::{Said, Step, done, steps, table};
 
 const PATIENCE: Duration = Duration::from_secs(60);

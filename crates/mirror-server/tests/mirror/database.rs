@@ -5,9 +5,11 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
+use ::postgres::{Client, NoTls};
 use counterfoil_mirror_server::{Postgres, Store, TableName};
-use counterfoil_test_servers::PostgresServer;
+use counterfoil_test_servers::{Certificates, PostgresServer, certificates};
 
 use crate::honest::follows;
 use crate::world::{Dice, Unread, World, listen, row};
@@ -21,6 +23,58 @@ pub fn store(server: &PostgresServer, port: u16) -> Arc<dyn Store> {
 fn a_mirror_beside_postgresql_follows_its_owner() {
     let Some(server) = PostgresServer::start() else { return };
     follows(store(&server, server.port));
+}
+
+#[test]
+fn a_mirror_beside_postgresql_reaches_it_encrypted_and_by_its_certificate() {
+    let made = certificates(&["127.0.0.1"]);
+    let Some(server) = PostgresServer::start_with_tls(&made.certificate, &made.key) else { return };
+    let (url, file) = (server.url(server.port), |made: &Certificates| made.authority.display().to_string());
+    let vouched = |made: &Certificates| format!("{url}?sslmode=require&sslrootcert={}", file(made));
+    follows(Arc::new(Postgres::open(&vouched(&made)).expect("a store")));
+    // It takes no others; a stranger does not vouch for it, nor does this machine.
+    let told = |url: &str| Postgres::open(url).err().expect("no store").to_string();
+    assert!(told(&url).contains("pg_hba.conf"), "{}", told(&url));
+    for url in [vouched(&certificates(&["127.0.0.1"])), format!("{url}?sslmode=require")] {
+        assert!(told(&url).contains("no encrypted connection to PostgreSQL"), "{}", told(&url));
+    }
+    let named = told("postgres://me:hidden@127.0.0.1/x?sslmode=perhaps");
+    assert!(named.contains("sslmode is require") && !named.contains("hidden"), "{named}");
+}
+
+#[test]
+fn an_update_that_another_one_overtakes_is_done_behind_it() {
+    let Some(server) = PostgresServer::start() else { return };
+    let mut dice = Dice(11);
+    let mut world = World::new();
+    world.insert((0..30).map(|day| row("A", day, day)).collect());
+    world.close();
+    let listener = listen(store(&server, server.port), world.owner, |_| ());
+    let address = listener.address();
+    world.push(address, 1 << 20);
+    world.change(&mut dice);
+    world.close();
+    let update = world.publication.update_for(&world.state(address), 1 << 20).expect("an update").expect("news");
+    // As a mirror does that writes to the same database.
+    let url = server.url(server.port);
+    let (locked, is_locked) = std::sync::mpsc::channel();
+    let beside = thread::spawn(move || {
+        let mut client = Client::connect(&url, NoTls).expect("a connection");
+        let mut transaction = client.transaction().expect("a transaction");
+        transaction.execute("UPDATE counterfoil_kept SET kept = kept", &[]).expect("updated");
+        locked.send(()).expect("somebody waits");
+        let waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+        while transaction.query_one(waits, &[]).expect("who waits").get::<_, i64>(0) == 0 {
+            // What a transaction sees of it is what it saw first.
+            transaction.batch_execute("SELECT pg_stat_clear_snapshot()").expect("seen anew");
+            thread::sleep(Duration::from_millis(5));
+        }
+        transaction.commit().expect("committed");
+    });
+    is_locked.recv().expect("it is locked");
+    assert_eq!(world.post(address, "update", &update).status, 200);
+    beside.join().expect("a client");
+    world.holds(address);
 }
 
 #[test]

@@ -13,27 +13,30 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 use tokio_rustls::TlsConnector;
 
-use crate::authorities;
+use crate::authorities::tls;
 
 /// How connections are encrypted.
 #[derive(Clone)]
-pub(super) struct Encrypted(TlsConnector);
+pub struct Encrypted(TlsConnector);
 
 impl Encrypted {
     /// Vouched for by those of a file, or by whom this machine trusts.
+    ///
+    /// # Errors
+    /// What is wrong with the file, for people.
     pub fn new(ca: Option<&Path>) -> Result<Self, String> {
-        authorities::tls(ca).map(|config| Self(TlsConnector::from(Arc::new(config))))
+        tls(ca).map(|config| Self(TlsConnector::from(Arc::new(config))))
     }
 }
 
 /// The same, for one server.
-pub(super) struct Server {
+pub struct Server {
     connector: TlsConnector,
     name: ServerName<'static>,
 }
 
 /// What is sent over it.
-pub(super) struct Sealed<S>(tokio_rustls::client::TlsStream<S>);
+pub struct Sealed<S>(tokio_rustls::client::TlsStream<S>);
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> MakeTlsConnect<S> for Encrypted {
     type Stream = Sealed<S>;

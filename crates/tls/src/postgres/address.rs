@@ -8,31 +8,34 @@ use tokio_postgres::config::SslMode;
 use super::encrypted::Encrypted;
 
 /// Where a database is, and how connections to it are encrypted, if they are.
-pub(super) struct Address {
+pub struct Address {
+    /// What the library knows of it.
     pub config: Config,
+    /// How its connections are encrypted, if they are.
     pub encrypted: Option<Encrypted>,
 }
 
 impl Address {
+    /// Reads it. What is said of encryption means no less than it says: `require` checks who answers, as `verify-full` does.
+    ///
+    /// # Errors
+    /// What is wrong with it, for people; the address, which may have a password, is not repeated.
     pub fn parse(url: &str) -> Result<Self, String> {
         let is_one = ["postgres://", "postgresql://"].iter().any(|begin| url.starts_with(begin));
         let (plain, mode, ca) = encryption(url)?;
         let config = plain.parse().ok().filter(|config: &Config| is_one && !config.get_hosts().is_empty());
-        let mut config: Config = config.ok_or_else(|| format!("cloud at {url}: this is no postgres:// address"))?;
-        if config.get_password().is_some() {
-            return Err("a password in the address of a cloud: put it into a file, secret_file '...'".into());
-        }
+        let mut config: Config = config.ok_or("this is no postgres:// address")?;
         let is_encrypted = match mode.as_deref() {
             None => ca.is_some(),
             Some("require" | "verify-full") => true,
             Some("disable") if ca.is_none() => false,
             Some(_) => {
-                return Err(format!("cloud at {url}: sslmode is require (who answers is checked as well) or disable"));
+                return Err("sslmode is require (who answers is checked as well) or disable".into());
             }
         };
         config.ssl_mode(if is_encrypted { SslMode::Require } else { SslMode::Disable });
         let encrypted = is_encrypted.then(|| Encrypted::new(ca.as_deref())).transpose();
-        Ok(Self { config, encrypted: encrypted.map_err(|what| format!("cloud at {url}: {what}"))? })
+        Ok(Self { config, encrypted: encrypted? })
     }
 }
 

@@ -6,13 +6,20 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair}
 
 /// A certificate and its key in PEM, and a file of the authority that vouches for it, which goes with this.
 pub struct Certificates {
+    /// The server's, in PEM.
     pub certificate: String,
+    /// Its private key, in PEM.
     pub key: String,
+    /// The file of the authority.
     pub authority: PathBuf,
     _folder: tempfile::TempDir,
 }
 
 /// For a server of these names.
+///
+/// # Panics
+/// If they are no names, or there is no room for the file.
+#[must_use]
 pub fn certificates(names: &[&str]) -> Certificates {
     let mut params = CertificateParams::new(Vec::new()).expect("an authority");
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
