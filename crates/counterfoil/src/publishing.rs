@@ -39,7 +39,7 @@ pub use counterfoil_transport::{Account, Authorities, BucketAddress, Http, Patie
 pub use ledger::TableLedger;
 pub use opened::{KEY_LIFE, Opened, is_expiring, look, new_key, open};
 pub(crate) use publisher::{Answering, Publications};
-pub use publisher::{check_load, note_signed};
+pub use publisher::{check_load, is_published, note_signed};
 use push::push;
 pub use rows::{all, columns, create_sql, orders};
 pub use target::{Delivered, Network, Target};
@@ -72,6 +72,7 @@ impl From<transport::Error> for Error {
     fn from(error: transport::Error) -> Self {
         let kind = match &error {
             transport::Error::Address(_) => Kind::NotSupported,
+            transport::Error::NoAddress(..) => Kind::Misuse,
             transport::Error::NoBucketAddress | transport::Error::NoAccount | transport::Error::NoServer => {
                 Kind::Misuse
             }

@@ -10,6 +10,8 @@ use std::path::PathBuf;
 pub enum Error {
     /// An address of a sort that is not spoken here.
     Address(String),
+    /// An address that means nothing: which, and why.
+    NoAddress(String, String),
     /// A file could not be read.
     File(PathBuf, io::Error),
     /// A file that should hold certificates of authorities holds none that can be used.
@@ -59,6 +61,7 @@ impl Error {
                 let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
                 format!("not supported: servers at {scheme}://")
             }
+            Self::NoAddress(_, why) => format!("this is no address of a server: {why}"),
             Self::File(_, error) => format!("could not read the file: {error}"),
             Self::NoAuthority(_) => "no certificate of an authority is in the file".into(),
             Self::NoPage(_) => "this is no verifier's page".into(),
@@ -75,7 +78,9 @@ impl Error {
     #[must_use]
     pub fn place(&self) -> Option<String> {
         match self {
-            Self::Address(place) | Self::Denied(place, _) | Self::Unreachable(place, _) => Some(place.clone()),
+            Self::Address(place) | Self::NoAddress(place, _) | Self::Denied(place, _) | Self::Unreachable(place, _) => {
+                Some(place.clone())
+            }
             Self::File(path, _) | Self::NoAuthority(path) | Self::NoPage(path) | Self::SecretFile(path) => {
                 Some(path.display().to_string())
             }
@@ -88,6 +93,7 @@ impl Error {
     pub fn advice(&self) -> &'static str {
         match self {
             Self::Address(_) => "use https:// or http://",
+            Self::NoAddress(..) => "write it as https://example.com or http://127.0.0.1:8080",
             Self::File(..) => "check the path and its permissions",
             Self::NoAuthority(_) => "write the authority's certificate in PEM: BEGIN CERTIFICATE",
             Self::NoPage(_) => "name the page that scripts/build-verifier makes",

@@ -7,6 +7,7 @@ use std::time::Duration;
 use counterfoil_mirror::site::Fetch;
 use ureq::http::Response;
 use ureq::{Agent, Body, RequestBuilder};
+use url::Url;
 
 use crate::authorities::Authorities;
 use crate::error::Error;
@@ -31,7 +32,7 @@ impl Http {
     /// The folder at an address; for one that begins with `https://`, this machine's authorities vouch.
     ///
     /// # Errors
-    /// [`Error::Address`]: of another sort.
+    /// [`Error::Address`]: of another sort; [`Error::NoAddress`].
     pub fn at(url: &str) -> Result<Self, Error> {
         Self::vouched_for(url, &Authorities::default())
     }
@@ -39,11 +40,14 @@ impl Http {
     /// The folder at an address, with those who vouch for its server.
     ///
     /// # Errors
-    /// [`Error::Address`]: of another sort.
+    /// [`Error::Address`]: of another sort; [`Error::NoAddress`].
     pub fn vouched_for(url: &str, authorities: &Authorities) -> Result<Self, Error> {
         let is_private = url.starts_with("https://");
         if !is_private && !url.starts_with("http://") {
             return Err(Error::Address(url.into()));
+        }
+        if let Err(error) = Url::parse(url) {
+            return Err(Error::NoAddress(url.into(), error.to_string()));
         }
         let patience = Arc::new(Patience::of(Duration::MAX));
         Ok(Self { agent: agent(is_private, authorities), base: url.trim_end_matches('/').to_owned(), patience })

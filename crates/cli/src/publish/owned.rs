@@ -1,7 +1,7 @@
 //! A published table, opened from its owner's state.
 
 use counterfoil::Database;
-use counterfoil::publishing::{Alone, Opened, TableLedger, look, note_signed, open};
+use counterfoil::publishing::{Alone, Opened, TableLedger, is_published, look, note_signed, open};
 use counterfoil_proof::SecretKey;
 use counterfoil_publish::Publication;
 
@@ -57,6 +57,12 @@ pub fn shown<T>(context: &Context, state: &StateOf, show: impl FnOnce(&Publicati
         Some(Opened { publication, was_put_back }) => {
             if was_put_back {
                 terminal::note("this state was put back: a new key signs from the next time on that it is published");
+            }
+            let is_live = |table: &String| is_published(&database, table).map_err(|error| error.at(place));
+            if !state.table.as_ref().map_or(Ok(true), is_live)? {
+                terminal::note(
+                    "UNPUBLISH ended it: its keys are kept, and PUBLISH goes on under the same owner's name",
+                );
             }
             show(&publication)
         }

@@ -71,6 +71,24 @@ fn what_is_published_can_be_asked_and_published_again() {
 }
 
 #[test]
+fn a_server_is_named_as_people_do_or_it_is_said_how() {
+    let (stage, owner) = published();
+    let sql = "SELECT count(*) FROM prices";
+    let whole = format!("dir:{}", stage.path("site").display());
+    for server in ["site", "./site", "dir:site", &whole] {
+        assert_eq!(stage.good(&words(server, &owner, sql)), "count\n4\n", "{server}");
+    }
+    for (server, says) in [
+        ("127.0.0.1:8080", "there is no folder 127.0.0.1:8080: name a folder that is there, or a server with http://"),
+        ("dir:nowhere", "there is no folder nowhere"),
+        ("http://127.0.0.1:99999", "this is no address of a server: invalid port number"),
+        ("gopher://example.com", "use https:// or http://"),
+    ] {
+        stage.refused(&words(server, &owner, sql), 1, &[says]);
+    }
+}
+
+#[test]
 fn types_of_a_file_may_be_said_and_their_sums_are_signed() {
     let stage = Stage::new();
     stage.write("prices.csv", PRICES);
@@ -237,7 +255,8 @@ fn wrong_use_says_what_to_do() {
     stage.refused(&[&publish[..], &["site", "--table", "others"]].concat(), 1, &["prices", "--table"]);
     stage.refused(&[&publish[..], &["site", "--state", "site/x.foil"]].concat(), 1, &["would be served"]);
     stage.refused(&words("site", "foilpub1x", "SELECT 1"), 1, &["foilpub1"]);
-    stage.refused(&words("nowhere", &owner, "SELECT * FROM prices"), 1, &["no published table", "nowhere"]);
+    stage.refused(&words("nowhere", &owner, "SELECT * FROM prices"), 1, &["no folder nowhere"]);
+    stage.refused(&words(".", &owner, "SELECT * FROM prices"), 1, &["no published table"]);
     stage.refused(&words("site", &owner, "SELECT * FROM others"), 1, &["others", "prices"]);
     stage.refused(
         &words("site", &owner, "SELECT a FROM prices GROUP BY a HAVING a > 1"),

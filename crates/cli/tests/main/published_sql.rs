@@ -168,6 +168,11 @@ fn a_root_key_is_taken_out_of_a_database_and_changed() {
     assert!(shown.contains(next.trim()) && !shown.contains(&owner), "{shown}");
     let all = words("site", next.trim(), "SELECT * FROM quotes ORDER BY symbol");
     assert_eq!(stage.good(&all).lines().count(), 3);
+    let shows = ["publish", "status", "db", "--table", "quotes"];
+    assert!(!stage.run(&shows).err.contains("UNPUBLISH"));
+    stage.good(&["db", "UNPUBLISH quotes"]);
+    let ended = stage.run(&shows);
+    assert!(ended.code == 0 && ended.err.contains("UNPUBLISH ended it: its keys are kept"), "{}", ended.err);
 }
 
 #[test]

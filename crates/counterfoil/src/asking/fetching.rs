@@ -6,17 +6,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use counterfoil_mirror::site::{Fetch, Folder};
 
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use crate::publishing::{Authorities, Http, Patience};
 
 /// What is said of a file that nobody wants any more.
 pub(super) const CALLED_OFF: &str = "interrupted";
 
-/// What brings the files of a server: an address, or a folder, by its path, with `file://` before it or without. No more is fetched once
+/// What brings the files of a server: an address, or a folder, by its path, with `dir:` or `file://` before it or without. No more is fetched once
 /// `called_off` is set; servers may take what is left of `patience`.
 ///
 /// # Errors
-/// [`crate::Kind::NotSupported`]: an address of another sort.
+/// [`Kind::NotSupported`]: an address of another sort; [`Kind::Misuse`]: one that means nothing; [`Kind::NotFound`]: no such folder.
 pub fn fetch(
     server: &str,
     authorities: &Authorities,
@@ -24,6 +24,12 @@ pub fn fetch(
     called_off: &Arc<AtomicBool>,
 ) -> Result<Box<dyn Fetch + Send>> {
     let from: Box<dyn Fetch + Send> = match folder(server) {
+        // Whoever forgot http:// is told so, and not that no table is there.
+        Some(folder) if !folder.is_dir() => {
+            let text = format!("there is no folder {}", folder.display());
+            let advice = "name a folder that is there, or a server with http:// or https:// before it";
+            return Err(Error::new(Kind::NotFound, text).advise(advice));
+        }
         Some(folder) => Box::new(Folder(folder)),
         None => Box::new(Http::vouched_for(server, authorities)?.with_patience(patience.clone())),
     };
@@ -35,7 +41,7 @@ fn folder(server: &str) -> Option<PathBuf> {
     match server.split_once("://") {
         Some(("file", path)) => Some(PathBuf::from(path)),
         Some(_) => None,
-        None => Some(PathBuf::from(server)),
+        None => Some(PathBuf::from(server.strip_prefix("dir:").unwrap_or(server))),
     }
 }
 

@@ -563,6 +563,14 @@ pub fn check_load(publication: &Publication<TableLedger>, terms: Terms) -> Resul
     Load::measure((rows, Duration::ZERO), publication.definition(), every, renew)?.check()
 }
 
+/// Whether PUBLISH publishes a table of a database: after UNPUBLISH it does not, and its keys may be there still.
+///
+/// # Errors
+/// Those of reading.
+pub fn is_published(database: &Database, table: &str) -> Result<bool> {
+    Ok(Publicized::of(&database.snapshot()?, table)?.is_some())
+}
+
 /// Notes under which name a published table is found, and on which terms it is signed, where they were changed beside PUBLISH.
 ///
 /// # Errors
