@@ -18,7 +18,7 @@ pub(crate) struct BoundedShelf<'a> {
     /// Bytes that may still be read.
     pub bytes_left: usize,
     pub deadline: Instant,
-    /// What a walk over bytes has passed, where records have signatures of their own.
+    /// What the last walk along records has passed, where they have signatures of their own.
     pub walked: Option<Walked<'a>>,
 }
 
@@ -28,6 +28,18 @@ fn take(left: usize, bytes: usize, deadline: Instant) -> Result<usize, StoreErro
 }
 
 impl BoundedShelf<'_> {
+    /// Walks along records, of which there may be sums to be made then.
+    fn walk_records(&mut self, order: u8, at: &[u8], upward: bool, visit: &mut Visit<'_>) -> Result<(), StoreError> {
+        let mut walked = self.walked.take();
+        walked.iter_mut().for_each(|walked| walked.begin(order, upward));
+        let done = self.walk(order, at, upward, &mut |position, entry| {
+            walked.as_mut().map_or(Ok(()), |walked| walked.pass(position, entry))?;
+            visit(position, entry)
+        });
+        self.walked = walked;
+        done
+    }
+
     fn walk(&mut self, order: u8, at: &[u8], upward: bool, visit: &mut Visit<'_>) -> Result<(), StoreError> {
         let deadline = self.deadline;
         let left = &mut self.bytes_left;
@@ -56,7 +68,7 @@ impl Shelf for BoundedShelf<'_> {
         visit: &mut dyn FnMut(Position, Entry) -> bool,
     ) -> Result<(), StoreError> {
         let definition = self.definition.clone();
-        self.walk(order, from, true, &mut |position, entry| {
+        self.walk_records(order, from, true, &mut |position, entry| {
             Ok(visit(Position::from_bytes(position)?, Entry::from_bytes(entry, &definition)?))
         })
     }
@@ -68,7 +80,7 @@ impl Shelf for BoundedShelf<'_> {
         visit: &mut dyn FnMut(Position, Entry) -> bool,
     ) -> Result<(), StoreError> {
         let definition = self.definition.clone();
-        self.walk(order, before, false, &mut |position, entry| {
+        self.walk_records(order, before, false, &mut |position, entry| {
             Ok(visit(Position::from_bytes(position)?, Entry::from_bytes(entry, &definition)?))
         })
     }
@@ -108,20 +120,12 @@ impl Shelf for BoundedShelf<'_> {
         from: &[u8],
         visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<bool, StoreError> {
-        let deadline = self.deadline;
-        let (left, walked) = (&mut self.bytes_left, &mut self.walked);
-        walked.iter_mut().for_each(|walked| walked.begin(order));
-        let mut bounded = |position: &[u8], entry: &[u8]| {
-            *left = take(*left, position.len() + entry.len(), deadline)?;
-            walked.as_mut().map_or(Ok(()), |walked| walked.pass(position, entry))?;
-            Ok(visit(position, entry))
-        };
-        self.reading.upward(order, from, &mut bounded)?;
+        self.walk_records(order, from, true, &mut |position, entry| Ok(visit(position, entry)))?;
         Ok(true)
     }
 
     fn sum(&mut self, _order: u8, from: &[u8], before: &[u8]) -> Result<Option<SignatureSum>, StoreError> {
-        Ok(self.walked.as_ref().map(|walked| walked.sum(from, before)).transpose()?)
+        Ok(self.walked.as_mut().map(|walked| walked.sum(from, before)).transpose()?)
     }
 
     fn node(&mut self, order: u8, level: u8, from: &[u8]) -> Result<Option<NodeEntry>, StoreError> {

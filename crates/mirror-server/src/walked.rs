@@ -22,17 +22,19 @@ pub(crate) struct Walked<'a> {
     kept: &'a KeptSums,
     moment: Moment,
     order: u8,
+    /// Whether what was passed descends.
+    descends: bool,
     leaves: Vec<Leaf>,
 }
 
 impl<'a> Walked<'a> {
     pub(crate) fn new(kept: &'a KeptSums, moment: Moment) -> Self {
-        Self { kept, moment, order: 0, leaves: Vec::new() }
+        Self { kept, moment, order: 0, descends: false, leaves: Vec::new() }
     }
 
     /// A walk begins.
-    pub(crate) fn begin(&mut self, order: u8) {
-        self.order = order;
+    pub(crate) fn begin(&mut self, order: u8, upward: bool) {
+        (self.order, self.descends) = (order, !upward);
         self.leaves.clear();
     }
 
@@ -47,7 +49,10 @@ impl<'a> Walked<'a> {
     }
 
     /// The sum of all that was passed from `from` on and before `before`.
-    pub(crate) fn sum(&self, from: &[u8], before: &[u8]) -> Result<SignatureSum, Malformed> {
+    pub(crate) fn sum(&mut self, from: &[u8], before: &[u8]) -> Result<SignatureSum, Malformed> {
+        if std::mem::take(&mut self.descends) {
+            self.leaves.reverse();
+        }
         let first = self.leaves.partition_point(|leaf| &leaf.position[..] < from);
         let end = self.leaves.partition_point(|leaf| &leaf.position[..] < before).max(first);
         let leaves = &self.leaves[first..end];
@@ -142,7 +147,7 @@ mod tests {
 
         fn walk<'a>(&self, kept: &'a KeptSums, from: &[u8], before: &[u8]) -> Walked<'a> {
             let mut walked = Walked::new(kept, self.moment);
-            walked.begin(1);
+            walked.begin(1, true);
             for (position, (rid, signature)) in self.entries.range(from.to_vec()..before.to_vec()) {
                 let mut entry = Writer::default();
                 entry.number(*rid).raw(&[7; 50]).raw(&signature.to_uncompressed()).raw(&[0; 96]);

@@ -65,6 +65,8 @@ pub(crate) struct Part<'a> {
     pub left: Vec<(Position, Entry)>,
     pub rows: Vec<(Position, Entry)>,
     pub right: Vec<(Position, Entry)>,
+    /// The sum of the rows' signatures, if the shelf has it for less than adding them.
+    pub sum: Option<SignatureSum>,
 }
 
 fn read<'a, S: Shelf>(
@@ -74,7 +76,7 @@ fn read<'a, S: Shelf>(
     limit: Option<u64>,
 ) -> Result<Part<'a>, AnswerError<S::Error>> {
     let order = question.order();
-    let mut part = Part { interval, left: Vec::new(), rows: Vec::new(), right: Vec::new() };
+    let mut part = Part { interval, left: Vec::new(), rows: Vec::new(), right: Vec::new(), sum: None };
     let limit = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
     let is_full = |rows: &Vec<_>| rows.len() == limit;
     match question.direction() {
@@ -89,6 +91,7 @@ fn read<'a, S: Shelf>(
                 part.right.len() < 2
             };
             shelf.upward(order, interval.start(), &mut visit).map_err(AnswerError::Shelf)?;
+            part.sum = sum(shelf, order, &part.rows)?;
             part.left = nearest(|visit| shelf.downward(order, interval.start(), visit))?;
         }
         Direction::Descending => {
@@ -103,10 +106,21 @@ fn read<'a, S: Shelf>(
             };
             shelf.downward(order, interval.end(), &mut visit).map_err(AnswerError::Shelf)?;
             part.rows.reverse();
+            part.sum = sum(shelf, order, &part.rows)?;
             part.right = nearest(|visit| shelf.upward(order, interval.end(), visit))?;
         }
     }
     Ok(part)
+}
+
+/// The sum of the signatures of rows that stand beside each other, right behind the walk that found them.
+fn sum<S: Shelf>(
+    shelf: &mut S,
+    order: u8,
+    rows: &[(Position, Entry)],
+) -> Result<Option<SignatureSum>, AnswerError<S::Error>> {
+    let (Some((first, _)), Some((last, _))) = (rows.first(), rows.last()) else { return Ok(None) };
+    shelf.sum(order, first.bytes(), &[last.bytes(), &[0]].concat()).map_err(AnswerError::Shelf)
 }
 
 pub(crate) fn nearest<E>(
@@ -126,8 +140,10 @@ pub(crate) fn nearest<E>(
 pub(crate) struct Gathered {
     /// By number, and which of its entry's signatures.
     seen: HashSet<(u64, usize)>,
-    pub signatures: Vec<Signature>,
+    signatures: Vec<((u64, usize), Signature)>,
     pub hints: Vec<Hint>,
+    /// Of rows whose signatures are not among these one by one.
+    sums: SignatureSum,
     /// Records whose groups are signed, by their places in the first order.
     members: BTreeMap<Vec<u8>, u64>,
 }
@@ -147,9 +163,29 @@ impl Gathered {
 
     fn sign_part(&mut self, rid: u64, part: usize, (signature, hint): (Signature, Hint)) {
         if self.seen.insert((rid, part)) {
-            self.signatures.push(signature);
+            self.signatures.push(((rid, part), signature));
             self.hints.push(hint);
         }
+    }
+
+    /// Notes a row whose signature is in a sum. No two sums have one row.
+    fn cover(&mut self, entry: &Entry) -> Result<(), Malformed> {
+        let (_, hint) = entry.signed.first().ok_or(Malformed("a record without a signature"))?;
+        let own = (entry.stamp.rid, 0);
+        match self.seen.insert(own) {
+            true => self.hints.push(*hint),
+            // It stood at the end of another interval.
+            false => self.signatures.retain(|(signed, _)| *signed != own),
+        }
+        Ok(())
+    }
+
+    /// The sum of all signatures.
+    pub fn total(&self) -> SignatureSum {
+        let single: Vec<Signature> = self.signatures.iter().map(|(_, signature)| *signature).collect();
+        let mut total = SignatureSum::sum_of(&single);
+        total.add_sum(&self.sums);
+        total
     }
 
     /// What is signed of an entry of which some columns are shown.
@@ -185,8 +221,12 @@ impl Gathered {
         let (cut_left, cut_right) = (is_cut(&part.left), is_cut(&part.right));
         let left = self.end(definition, question, &part.left, cut_left)?;
         let mut rows = Vec::with_capacity(part.rows.len());
+        part.sum.iter().for_each(|sum| self.sums.add_sum(sum));
         for (_, entry) in &part.rows {
-            self.sign_entry(definition, entry, question.columns())?;
+            match part.sum {
+                Some(_) => self.cover(entry)?,
+                None => self.sign_entry(definition, entry, question.columns())?,
+            }
             rows.push(row(definition, question.order(), question.columns(), entry)?);
         }
         let right = self.end(definition, question, &part.right, cut_right)?;
@@ -223,8 +263,7 @@ impl Gathered {
     /// The groups, the sum of the signatures, and the hints.
     pub fn close<S: Shelf>(mut self, shelf: &mut S, is_hinted: bool) -> Result<Closing, AnswerError<S::Error>> {
         let groups = self.groups(shelf)?;
-        let signature = SignatureSum::sum_of(&self.signatures).finish();
-        let signature = signature.ok_or(Malformed("signatures that sum to nothing"))?;
+        let signature = self.total().finish().ok_or(Malformed("signatures that sum to nothing"))?;
         Ok(Closing { groups, signature, hints: is_hinted.then_some(self.hints) })
     }
 

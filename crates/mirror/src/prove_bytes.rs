@@ -50,10 +50,10 @@ pub fn answer_bytes<S: Shelf>(shelf: &mut S, question: &Question) -> Result<Vec<
         Ok::<_, Malformed>((Position::from_bytes(&position)?, Entry::from_bytes(&entry, shelf.definition())?))
     };
     let right = behind.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    let sum = shelf.sum(question.order(), from, rows.end()).map_err(AnswerError::Shelf)?;
     let left = nearest(|visit| shelf.downward(question.order(), from, visit))?;
     let mut ends = Gathered::default();
-    let run = ends.run(shelf.definition(), question, Part { interval, left, rows: Vec::new(), right })?;
-    let sum = shelf.sum(question.order(), from, rows.end()).map_err(AnswerError::Shelf)?;
+    let run = ends.run(shelf.definition(), question, Part { interval, left, rows: Vec::new(), right, sum: None })?;
     Ok(rows.finish(shelf.definition(), question, &run, &ends, sum)?)
 }
 
@@ -131,7 +131,7 @@ impl Rows {
         ends: &Gathered,
         sum: Option<SignatureSum>,
     ) -> Result<Vec<u8>, Malformed> {
-        let mut total = SignatureSum::sum_of(&ends.signatures);
+        let mut total = ends.total();
         total.add_sum(&sum.unwrap_or_default());
         total.add_sum(&SignatureSum::sum_of(&self.signatures.unwrap_or_default()));
         let signature = total.finish().ok_or(Malformed("signatures that sum to nothing"))?;

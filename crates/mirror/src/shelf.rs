@@ -51,7 +51,8 @@ pub trait Shelf {
         Ok(false)
     }
 
-    /// The sum of the signatures of all that stands from `from` on and before `before`, if it takes less than adding them.
+    /// The sum of the signatures of all that stands from `from` on and before `before`, if it takes less than adding them: of what the last
+    /// walk along this order visited, right behind it, or of nothing.
     ///
     /// # Errors
     /// Those of reading.

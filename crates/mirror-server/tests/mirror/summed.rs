@@ -20,23 +20,32 @@ fn random_row(dice: &mut Dice) -> Vec<counterfoil_proof::Value> {
     row(["A", "B", "BB", ""][dice.below(4) as usize], dice.below(40) as i64, dice.below(900) as i64)
 }
 
-/// A part of an order, with hints or without, up to a limit or not: each shows all columns, so that it is made of stored bytes.
+/// Parts of an order which may touch each other, with all columns (made of stored bytes) or some, with hints or without, up to a limit from
+/// either end or not.
 fn random_question(world: &World, dice: &mut Dice) -> Question {
     let order = dice.below(2) as u8;
     let shelf = world.publication.shelf();
     let rids: Vec<u64> = shelf.rids(order).filter(|rid| *rid >= FIRST_RID).collect();
-    let mut edge = || {
+    let edge = |dice: &mut Dice| {
         let entry = shelf.entry(rids[dice.below(rids.len() as u64) as usize]).expect("an entry");
         Edge::at(&entry.position(world.publication.definition(), order).expect("a position"))
     };
-    let interval = Interval::new(edge()..edge()).unwrap_or_else(Interval::all);
-    let mut question =
-        Question::new(world.publication.definition(), order, vec![interval], &[0, 1, 2]).expect("a question");
+    let count = 2 + dice.below(3);
+    let mut edges: Vec<Edge> = (0..count).map(|_| edge(dice)).collect();
+    edges.sort_by(|one, other| one.bytes().cmp(other.bytes()));
+    let mut intervals: Vec<Interval> =
+        edges.windows(2).filter_map(|pair| Interval::new(pair[0].clone()..pair[1].clone())).collect();
+    if intervals.is_empty() {
+        intervals.push(Interval::all());
+    }
+    let columns: &[u16] = if dice.below(2) == 0 { &[0, 1, 2] } else { &[2] };
+    let mut question = Question::new(world.publication.definition(), order, intervals, columns).expect("a question");
     if dice.below(2) == 0 {
         question = question.hinted();
     }
     if dice.below(3) == 0 {
-        question = question.limited(1 + dice.below(100), Direction::Ascending).expect("a limit");
+        let direction = [Direction::Ascending, Direction::Descending][dice.below(2) as usize];
+        question = question.limited(1 + dice.below(100), direction).expect("a limit");
     }
     question
 }
