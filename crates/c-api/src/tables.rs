@@ -137,14 +137,6 @@ fn begin(device: &Device, key: &Key, is_new: bool) -> Result<Tables, c_int> {
     let suite = u8::try_from(key.cipher).ok().and_then(Suite::from_number);
     let (Some(suite), Ok(_), 0) = (suite, shared.medium(), device.first_block) else { return Err(-15) };
     let layout = Layout::new(&geometry, geometry.block_pages, WINDOW_BLOCKS).map_err(|_| -15)?;
-    let shape = HeaderShape {
-        id: DatabaseId(key.database),
-        suite,
-        page_bytes: layout.page_bytes,
-        extent_pages: layout.extent_pages,
-        record_extents: (layout.window_first.into(), layout.window_extents.into()),
-        size_limit: geometry.page_count() * u64::from(geometry.page_bytes),
-    };
     let vault = Arc::new(Vault::new(&VolumeKey::from_bytes(&key.volume_key), DatabaseId(key.database), suite));
     let mut counter = OneWayCounter::new(device);
     let counted = match counter.is_there() {
@@ -161,6 +153,7 @@ fn begin(device: &Device, key: &Key, is_new: bool) -> Result<Tables, c_int> {
             .and_then(|recovered| recovered.open(media.writer, settings, &mut random)),
     };
     let writer = writer.map_err(|error| code_of_log(&error))?;
+    let shape = writer.header_shape(DatabaseId(key.database), suite);
     let relations = Relations::with_fresh_rows(FRESH_ROWS).with_head_bytes(0);
     let relations = relations.with_new_bytes(NEW_BYTES).with_tier_runs(TIER_RUNS);
     Ok(Tables { writer, relations, shape, reorganizing: None })

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use counterfoil_flash::lock::{LockError, WriterLock};
 use counterfoil_flash::{self as flash, BlockDevice, Device, FileDevice, Geometry, MemoryDevice};
-use counterfoil_log::{self as log, NoPins, Settings, Snapshot, Writer, record_space};
+use counterfoil_log::{self as log, HEADER_RECORD, NoPins, Settings, Snapshot, Writer, record_space};
 use counterfoil_vault::{
     self as vault, ArgonCost, CounterKind, DatabaseId, FileCounter, Header, HeaderCopy, HostCounter, KeyFile,
     RecoveryCode, RootDigests, SystemEntropy, Tag, Vault, VolumeKey, VolumeLayout,
@@ -24,7 +24,7 @@ use crate::error::{Error, Kind, Result};
 use crate::medium::{Medium, new_geometry, window_extents};
 use crate::options::{Counter, Options, Place};
 use crate::store::counting;
-use crate::volume::{HEADER_RECORD, Volume, layout_of};
+use crate::volume::{Volume, layout_of};
 
 /// A database just made, and closed again.
 pub(crate) struct Created {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use counterfoil_flash::Geometry;
-use counterfoil_log::{self as log, HeaderKeeper, Layout, Recovered, View, Writer, record_space};
+use counterfoil_log::{self as log, HEADER_RECORD, HeaderKeeper, Layout, Recovered, View, Writer, record_space};
 use counterfoil_vault::{
     self as vault, ChangeStep, CounterError, CounterKind, Entropy, FileCounter, Header, HeaderChange, HostCounter,
     RootDigests, Settled, SystemEntropy, Unlocked, Vault, VolumeLayout,
@@ -16,9 +16,6 @@ use crate::error::{Error, Kind, Result};
 use crate::medium::Medium;
 use crate::options::{Counter, Options};
 use crate::rollback::{self, Permitted};
-
-/// The record of [`record_space::SETTING`] that names the header that holds.
-pub(crate) const HEADER_RECORD: &[u8] = b"header";
 
 /// An opened header over a medium, and everything that follows from it.
 pub(crate) struct Volume {

@@ -64,6 +64,11 @@ impl<'b> MadeHeader<'b> {
             && u64::from_le_bytes(field(bytes, 72)) == shape.size_limit
     }
 
+    /// It, byte for byte.
+    pub fn bytes(&self) -> &'b [u8; HEADER_BYTES] {
+        self.bytes
+    }
+
     /// What the counter-bound root holds of this header.
     pub fn slots_digest(&self) -> SlotsDigest {
         digest_of(self.bytes)

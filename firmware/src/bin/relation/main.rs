@@ -2,7 +2,7 @@
 //!
 //! Every row that is added one by one is committed, durable and counted before the next one; the 18 queries of the paper are asked,
 //! as plans that were compiled on the host, and must have as many rows as there; all tables are reorganized, a step and a commit at a
-//! time, and the queries asked again; the power goes in the midst of a page. What each of it takes of RAM is printed. Build and
+//! time, and the queries asked again; the power goes in the midst of a page; a header of the host's is put there. What each of it takes of RAM is printed. Build and
 //! run: `scripts/run-firmware relation`.
 #![no_std]
 #![no_main]
@@ -102,6 +102,7 @@ fn life(most: &mut Most) -> Result<(), String> {
     }
     hprintln!("the power went: every row that was acknowledged is there");
     most.of("reorganize", token, || volume.reorganize())?;
+    most.of("header", token, || volume.put_header())?;
     hprintln!("{}: {} rows", volume.root_name(), rows);
     Ok(())
 }

@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 use core::fmt::Display;
 
 use counterfoil_firmware::ChipCounter;
+use counterfoil_firmware::host::File;
 use counterfoil_firmware::token::{BLOCK_PAGES, Token};
 use counterfoil_flash::Read;
 use counterfoil_log::{Counting, Layout, Media, NoPins, Recovered, Settings, Writer, create};
@@ -17,7 +18,7 @@ use counterfoil_relation::{
     BUDGET_BYTES_MIN, Error, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable, NoScratch, Relations, RowBuilder,
     RowId, Type, Vacuum, ValueRef,
 };
-use counterfoil_vault::{DangerFixedEntropy, DatabaseId, Suite, Vault, VolumeKey};
+use counterfoil_vault::{DangerFixedEntropy, DatabaseId, HEADER_BYTES, MadeHeader, Suite, Vault, VolumeKey};
 
 use crate::figure7::{INDEXED, TABLES, Table};
 use crate::{IS_LITTLE, ROWS};
@@ -56,8 +57,12 @@ fn settings() -> Settings {
 }
 
 /// The key is in the chip. The name is no secret.
+const KEY: [u8; 32] = [7; 32];
+const NAME: DatabaseId = DatabaseId([1; 32]);
+const SUITE: Suite = Suite::AsconAead128;
+
 fn vault() -> Arc<Vault> {
-    Arc::new(Vault::new(&VolumeKey::from_bytes(&[7; 32]), DatabaseId([1; 32]), Suite::AsconAead128))
+    Arc::new(Vault::new(&VolumeKey::from_bytes(&KEY), NAME, SUITE))
 }
 
 /// QEMU's machine has no source of random bytes; a chip has one.
@@ -165,6 +170,16 @@ impl Volume {
     pub fn insert_until_the_power_goes(&mut self) -> Result<u64, String> {
         while self.insert(1).is_ok() {}
         Ok(self.root().1)
+    }
+
+    /// Puts a header that the host made, so that a program there opens the volume with a secret of its own.
+    #[inline(never)]
+    pub fn put_header(&mut self) -> Result<(), String> {
+        let mut bytes = vec![0; HEADER_BYTES];
+        let is_read = File::open(c"header").is_some_and(|file| file.read(0, &mut bytes));
+        let made = MadeHeader::new(&bytes, &VolumeKey::from_bytes(&KEY)).filter(|_| is_read);
+        let made = made.filter(|made| made.is_for(&self.writer.header_shape(NAME, SUITE)));
+        self.writer.put_header(&made.ok_or("no header for this volume")?).map_err(said)
     }
 
     fn root(&self) -> (usize, u64) {
