@@ -224,7 +224,19 @@ impl Kept {
     #[must_use]
     pub fn is_told(&self) -> bool {
         let parts = self.to_parts();
-        self.learned == Some(self.summary()) || self.told.values().any(|told| told.has(&parts, Self::is_of_rows))
+        self.learned == Some(self.summary())
+            || self.told.values().any(|told| told.has(&parts, |name| self.counts(name)))
+    }
+
+    /// Whether a part of a catalogue is one of these records, and nobody may lose it. How clouds let go of a layout without rows is none: whoever
+    /// has not heard of it lets go of it once more, which does nothing. (That rows of it are gone is told by their own records.)
+    fn counts(&self, name: &[u8]) -> bool {
+        let is_left = |number: &[u8]| {
+            let of = |layout: &&Layout| layout.number.to_be_bytes() == *number;
+            let layout = self.layouts.iter().find(of);
+            layout.is_none_or(|layout| layout.number != self.current().number && layout.state.live.is_empty())
+        };
+        Self::is_of_rows(name) && !name.strip_prefix(b"h").is_some_and(is_left)
     }
 
     /// Whether a part of a catalogue is one of these records, and not about whose database it is of.
@@ -255,7 +267,7 @@ impl Kept {
 
     fn summary(&self) -> [u8; 16] {
         let parts = self.to_parts();
-        let told = parts.iter().filter(|(name, _)| Self::is_of_rows(name) && Self::is_worth_telling(name));
+        let told = parts.iter().filter(|(name, _)| self.counts(name) && Self::is_worth_telling(name));
         let all: Vec<u8> = told.flat_map(|(name, bytes)| [&digest(name)[..], &digest(bytes)].concat()).collect();
         digest(&all)
     }
@@ -592,6 +604,43 @@ mod tests {
         assert!(kept.is_told());
         kept.writers.insert([1; 16], 11);
         assert!(!kept.is_told());
+    }
+
+    #[test]
+    fn that_clouds_let_go_of_a_layout_is_nothing_that_others_must_have_heard() {
+        let catalogue = crate::catalogue::Catalogue::new(Secret::new([5; 32]));
+        let tell = |kept: &mut Kept| {
+            let mut salts = 0..;
+            let draw = || salts.next().map(|salt| [salt; 16]).ok_or(());
+            let told = catalogue.code([7; 16], 10, &kept.to_parts(), &Told::default(), draw).expect("salts").1;
+            kept.told.insert("b".into(), told);
+        };
+        let mut kept = kept(&[1, 2], &[]);
+        kept.current_mut().state.untold[1].lacks = Rows::new();
+        tell(&mut kept);
+        kept.begin(Secret::new([9; 32]), kept.declaration().clone(), Epoch([8; 16]));
+        assert!(!kept.is_told(), "rows come to another layout");
+        tell(&mut kept);
+        // The last row of the one before is deleted.
+        let mut other = kept.clone();
+        other.gone(&rows(&[1, 2]));
+        assert!(!other.is_told());
+        let (from, moving) = kept.to_move(10).expect("rows to move");
+        kept.moving(from, &moving);
+        let clouds = kept.declaration().clouds.len();
+        (0..clouds).for_each(|cloud| kept.current_mut().state.arrived(cloud, &moving));
+        kept.moved(from, &moving);
+        assert!(!kept.is_told(), "rows have moved");
+        tell(&mut kept);
+        let mut learned = kept.clone();
+        (learned.told, learned.version) = (Default::default(), 11);
+        learned.note_learned();
+        for cloud in 0..clouds {
+            kept.dropped(from, cloud);
+            learned.dropped(from, cloud);
+            assert!(kept.is_told() && learned.is_told(), "cloud {cloud}");
+        }
+        assert_eq!(kept.layouts().len(), 1);
     }
 
     #[test]

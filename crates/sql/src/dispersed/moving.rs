@@ -214,10 +214,6 @@ impl Session {
                     _ => away.drop_at(cloud).and(shown),
                 }
             });
-            // Clouds may have taken their time. What they have let go of they let go of again.
-            if !self.has_lease(table)? {
-                return Ok(is_changed);
-            }
             self.change(|session, change| {
                 session.guard.transaction.be_durable();
                 let mut now = super::kept(&*change.lease, table)?;

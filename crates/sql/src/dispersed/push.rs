@@ -169,7 +169,7 @@ impl Session {
         }
         let mut told = self.tell_catalogue(table, &told, &arrived)?;
         let freed = self.remove_all(table, &mut told)?;
-        // What others may have told since is learned before something is noted that they have not been told of.
+        // Whoever has told clouds something since does it himself. What is noted of it and not told stands in nobody's way.
         if moves && told.iter().all(Result::is_ok) && self.has_lease(table)? && self.drop_layouts(table)? {
             told = self.tell_catalogue(table, &told, &[])?;
         }

@@ -154,7 +154,7 @@ fn a_repair_that_was_overtaken_takes_nothing_from_whoever_has_gone_on() {
 }
 
 #[test]
-fn who_was_overtaken_while_clouds_let_go_of_a_layout_notes_nothing_of_it() {
+fn who_was_overtaken_while_clouds_let_go_of_a_layout_has_not_gone_apart() {
     let cloud = Arc::new(Staged::default());
     let options = || EngineOptions { parallelism: 2, lease_seconds: 2, ..EngineOptions::default() };
     let mut one = staged(&cloud, options());
