@@ -113,7 +113,7 @@ impl Store for Embedded {
         &self,
         names: &[TableName],
         tables_max: u64,
-        decide: &mut Decide<'_>,
+        decide: &Decide<'_>,
     ) -> Result<Result<Touched, Refused>, StoreError> {
         let writing = self.database().begin_write().map_err(failed)?;
         let known = known(&writing, names)?;
@@ -126,9 +126,9 @@ impl Store for Embedded {
         let Some(table) = known.map_or_else(|| new_table(&writing, tables_max), |table| Ok(Some(table)))? else {
             return Ok(Err(Refused::Forbidden("this mirror keeps as many tables as it may".into())));
         };
-        let before = apply(&writing, table, names, &change)?;
+        let before = apply(&writing, table, names, change)?;
         writing.commit().map_err(failed)?;
-        Ok(Ok(Touched::by(&change, before)))
+        Ok(Ok(Touched::by(change, before)))
     }
 }
 

@@ -110,7 +110,7 @@ impl Postgres {
         &self,
         names: &[TableName],
         tables_max: u64,
-        decide: &mut Decide<'_>,
+        decide: &Decide<'_>,
     ) -> Result<Result<Touched, Refused>, StoreError> {
         let mut client = self.client("")?;
         let updated = Writing::begin(&mut client)?.update(names, tables_max, decide);
@@ -139,7 +139,7 @@ impl Store for Postgres {
         &self,
         names: &[TableName],
         tables_max: u64,
-        decide: &mut Decide<'_>,
+        decide: &Decide<'_>,
     ) -> Result<Result<Touched, Refused>, StoreError> {
         // Nothing of what was overtaken is there: it is decided anew, by what another mirror beside the same database has written.
         for tried in 0..TRIES_MAX - 1 {
@@ -165,7 +165,7 @@ impl<'a> Writing<'a> {
         mut self,
         names: &[TableName],
         tables_max: u64,
-        decide: &mut Decide<'_>,
+        decide: &Decide<'_>,
     ) -> Result<Result<Touched, Refused>, StoreError> {
         let known = self.known(names)?;
         let kept = known.as_ref().map(|table| self.kept(table)).transpose()?;
@@ -177,9 +177,9 @@ impl<'a> Writing<'a> {
         let Some(table) = known.map_or_else(|| self.new_table(tables_max), |table| Ok(Some(table)))? else {
             return Ok(Err(Refused::Forbidden("this mirror keeps as many tables as it may".into())));
         };
-        let before = self.apply(&table, names, &change)?;
+        let before = self.apply(&table, names, change)?;
         self.0.commit().map_err(failed)?;
-        Ok(Ok(Touched::by(&change, before)))
+        Ok(Ok(Touched::by(change, before)))
     }
 
     fn known(&mut self, names: &[TableName]) -> Result<Option<Vec<u8>>, StoreError> {

@@ -141,8 +141,9 @@ impl Touched {
     }
 }
 
-/// Decides from what is kept of a table, if it is known, what an update does; nothing where it was done already.
-pub type Decide<'a> = dyn FnMut(Option<&Kept>) -> Result<Option<StoreChange>, Refused> + 'a;
+/// Decides from what is kept of a table, if it is known, what an update does; nothing where it was done already. It may be asked again: where
+/// another update came first, nothing of what was decided before is there.
+pub type Decide<'a> = dyn Fn(Option<&Kept>) -> Result<Option<&'a StoreChange>, Refused> + 'a;
 
 /// Where a mirror keeps its tables.
 pub trait Store: Send + Sync {
@@ -161,7 +162,7 @@ pub trait Store: Send + Sync {
         &self,
         names: &[TableName],
         tables_max: u64,
-        decide: &mut Decide<'_>,
+        decide: &Decide<'_>,
     ) -> Result<Result<Touched, Refused>, StoreError>;
 }
 

@@ -21,9 +21,8 @@ impl Answering {
         let names = names(asked, &manifest, allowed)?;
         let definition = Arc::new(manifest.manifest().definition.clone());
         let (before, after) = (Moment { table: definition.digest(), state: update.before }, update.after);
-        let change = change(update, &manifest, definition)?;
-        let mut offered = Some(change);
-        let taken = self.store.update(&names, self.limits.tables_max, &mut |kept| decide(kept, &mut offered))?;
+        let offered = change(update, &manifest, definition)?;
+        let taken = self.store.update(&names, self.limits.tables_max, &|kept| offered.decide(kept))?;
         let touched = taken.map_err(Problem::from)?;
         self.sums.moved(&before, after, &touched);
         Ok(after.to_bytes())
@@ -79,29 +78,31 @@ struct Offered {
     change: StoreChange,
 }
 
-/// Whether the update begins where the mirror stands. The last one sent again is done already.
-fn decide(kept: Option<&Kept>, offered: &mut Option<Offered>) -> Result<Option<StoreChange>, Refused> {
-    let Some(Offered { before, change }) = offered.take() else { return Ok(None) };
-    let state = kept.map(|kept| kept.state).unwrap_or_default();
-    if state == change.kept.state {
-        return Ok(None);
+impl Offered {
+    /// Whether the update begins where the mirror stands. The last one sent again is done already.
+    fn decide(&self, kept: Option<&Kept>) -> Result<Option<&StoreChange>, Refused> {
+        let Offered { before, change } = self;
+        let state = kept.map(|kept| kept.state).unwrap_or_default();
+        if state == change.kept.state {
+            return Ok(None);
+        }
+        if state != *before {
+            return Err(Refused::Conflict);
+        }
+        let Some(kept) = kept else {
+            let is_first = change.is_anew;
+            return if is_first { Ok(Some(change)) } else { Err(Refused::Conflict) };
+        };
+        let is_same = kept.definition == change.kept.definition;
+        if !is_same && !change.is_anew {
+            return Err(Refused::Forbidden("the update is of another table of this name".into()));
+        }
+        if is_same && change.kept.serial < kept.serial {
+            return Err(Refused::Forbidden("the update has an older manifest than this mirror".into()));
+        }
+        if !change.is_anew && change.kept.open < kept.open {
+            return Err(Refused::Forbidden("the update is signed for an older period than the last one".into()));
+        }
+        Ok(Some(change))
     }
-    if state != before {
-        return Err(Refused::Conflict);
-    }
-    let Some(kept) = kept else {
-        let is_first = change.is_anew;
-        return if is_first { Ok(Some(change)) } else { Err(Refused::Conflict) };
-    };
-    let is_same = kept.definition == change.kept.definition;
-    if !is_same && !change.is_anew {
-        return Err(Refused::Forbidden("the update is of another table of this name".into()));
-    }
-    if is_same && change.kept.serial < kept.serial {
-        return Err(Refused::Forbidden("the update has an older manifest than this mirror".into()));
-    }
-    if !change.is_anew && change.kept.open < kept.open {
-        return Err(Refused::Forbidden("the update is signed for an older period than the last one".into()));
-    }
-    Ok(Some(change))
 }

@@ -52,29 +52,32 @@ fn an_update_that_another_one_overtakes_is_done_behind_it() {
     let listener = listen(store(&server, server.port), world.owner, |_| ());
     let address = listener.address();
     world.push(address, 1 << 20);
-    world.change(&mut dice);
-    world.close();
-    let update = world.publication.update_for(&world.state(address), 1 << 20).expect("an update").expect("news");
-    // As a mirror does that writes to the same database.
-    let url = server.url(server.port);
-    let (locked, is_locked) = std::sync::mpsc::channel();
-    let beside = thread::spawn(move || {
-        let mut client = Client::connect(&url, NoTls).expect("a connection");
-        let mut transaction = client.transaction().expect("a transaction");
-        transaction.execute("UPDATE counterfoil_kept SET kept = kept", &[]).expect("updated");
-        locked.send(()).expect("somebody waits");
-        let waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
-        while transaction.query_one(waits, &[]).expect("who waits").get::<_, i64>(0) == 0 {
-            // What a transaction sees of it is what it saw first.
-            transaction.batch_execute("SELECT pg_stat_clear_snapshot()").expect("seen anew");
-            thread::sleep(Duration::from_millis(5));
-        }
-        transaction.commit().expect("committed");
-    });
-    is_locked.recv().expect("it is locked");
-    assert_eq!(world.post(address, "update", &update).status, 200);
-    beside.join().expect("a client");
-    world.holds(address);
+    // Before it is decided what the update does, and behind that.
+    for touched in ["UPDATE counterfoil_kept SET kept = kept", "UPDATE counterfoil_names SET tab = tab"] {
+        world.change(&mut dice);
+        world.close();
+        let update = world.publication.update_for(&world.state(address), 1 << 20).expect("an update").expect("news");
+        // As a mirror does that writes to the same database.
+        let url = server.url(server.port);
+        let (locked, is_locked) = std::sync::mpsc::channel();
+        let beside = thread::spawn(move || {
+            let mut client = Client::connect(&url, NoTls).expect("a connection");
+            let mut transaction = client.transaction().expect("a transaction");
+            transaction.execute(touched, &[]).expect("updated");
+            locked.send(()).expect("somebody waits");
+            let waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+            while transaction.query_one(waits, &[]).expect("who waits").get::<_, i64>(0) == 0 {
+                // What a transaction sees of it is what it saw first.
+                transaction.batch_execute("SELECT pg_stat_clear_snapshot()").expect("seen anew");
+                thread::sleep(Duration::from_millis(5));
+            }
+            transaction.commit().expect("committed");
+        });
+        is_locked.recv().expect("it is locked");
+        assert_eq!(world.post(address, "update", &update).status, 200);
+        beside.join().expect("a client");
+        world.holds(address);
+    }
 }
 
 #[test]

@@ -20,7 +20,7 @@ impl Store for Noting {
         &self,
         names: &[TableName],
         tables_max: u64,
-        decide: &mut Decide<'_>,
+        decide: &Decide<'_>,
     ) -> Result<Result<Touched, Refused>, StoreError> {
         self.0.update(names, tables_max, decide)
     }
