@@ -120,23 +120,29 @@ fn an_answer_that_was_overtaken_while_it_was_given_is_none() {
     }
 }
 
-#[test]
-fn a_repair_that_was_overtaken_takes_nothing_from_whoever_has_gone_on() {
-    let cloud = Arc::new(Staged::default());
+/// Two clients of a table of three rows at such a cloud and two others, whose names begin so.
+fn two(cloud: &Arc<Staged>, others: &str) -> (Database, Database) {
     let options = || EngineOptions { parallelism: 2, lease_seconds: 2, ..EngineOptions::default() };
-    let mut one = staged(&cloud, options());
+    let mut one = staged(cloud, options());
     let with = "WITH (engine = 'dispersed', clouds = 'a, b, c', may_fail = 1, may_collude = 1)";
     one.expect(&[
         ("CREATE CLOUD a OPTIONS (url 'staged:')", "CREATE CLOUD"),
-        ("CREATE CLOUD b OPTIONS (url 'memory:overtaken-b')", "CREATE CLOUD"),
-        ("CREATE CLOUD c OPTIONS (url 'memory:overtaken-c')", "CREATE CLOUD"),
+        (&format!("CREATE CLOUD b OPTIONS (url 'memory:{others}-b')"), "CREATE CLOUD"),
+        (&format!("CREATE CLOUD c OPTIONS (url 'memory:{others}-c')"), "CREATE CLOUD"),
         (&format!("CREATE TABLE t (id INT, n INT FOR (sum)) {with}"), "CREATE TABLE"),
         ("INSERT INTO t VALUES (1, 10), (2, 20), (3, 30)", "INSERT 3"),
     ]);
-    let mut other = staged(&cloud, options());
+    let mut other = staged(cloud, options());
     let lost = lost_tables(&other.engine, &SECRET, ("staged:", None), &mut |note| panic!("{note}")).expect("tables");
     other.session.bring_back(lost, &SECRET).expect("brought back");
     other.ask("REPAIR TABLE t");
+    (one, other)
+}
+
+#[test]
+fn a_repair_that_was_overtaken_takes_nothing_from_whoever_has_gone_on() {
+    let cloud = Arc::new(Staged::default());
+    let (mut one, mut other) = two(&cloud, "overtaken");
     cloud.is_damaged.store(true, Ordering::Relaxed);
     let (sent, back) = std::sync::mpsc::channel();
     *cloud.before_rows.lock().expect("a hook") = Some(Box::new(move || {
@@ -156,20 +162,7 @@ fn a_repair_that_was_overtaken_takes_nothing_from_whoever_has_gone_on() {
 #[test]
 fn who_was_overtaken_while_clouds_let_go_of_a_layout_has_not_gone_apart() {
     let cloud = Arc::new(Staged::default());
-    let options = || EngineOptions { parallelism: 2, lease_seconds: 2, ..EngineOptions::default() };
-    let mut one = staged(&cloud, options());
-    let with = "WITH (engine = 'dispersed', clouds = 'a, b, c', may_fail = 1, may_collude = 1)";
-    one.expect(&[
-        ("CREATE CLOUD a OPTIONS (url 'staged:')", "CREATE CLOUD"),
-        ("CREATE CLOUD b OPTIONS (url 'memory:let-go-b')", "CREATE CLOUD"),
-        ("CREATE CLOUD c OPTIONS (url 'memory:let-go-c')", "CREATE CLOUD"),
-        (&format!("CREATE TABLE t (id INT, n INT FOR (sum)) {with}"), "CREATE TABLE"),
-        ("INSERT INTO t VALUES (1, 10), (2, 20), (3, 30)", "INSERT 3"),
-    ]);
-    let mut other = staged(&cloud, options());
-    let lost = lost_tables(&other.engine, &SECRET, ("staged:", None), &mut |note| panic!("{note}")).expect("tables");
-    other.session.bring_back(lost, &SECRET).expect("brought back");
-    other.ask("REPAIR TABLE t");
+    let (mut one, mut other) = two(&cloud, "let-go");
     let (sent, back) = std::sync::mpsc::channel();
     *cloud.before_drop.lock().expect("a hook") = Some(Box::new(move || {
         assert_eq!(other.ask("INSERT INTO t VALUES (4, 400)"), "INSERT 1");
