@@ -6,7 +6,6 @@
 
 use alloc::vec::Vec;
 
-use counterfoil_flash::PageNumber;
 use counterfoil_vault::{DatabaseId, HeaderShape, MadeHeader, RootDigests, SlotsDigest, Suite};
 
 use crate::layout::HEADER_EXTENTS;
@@ -47,7 +46,7 @@ impl Writer {
         let mut copy = Vec::from(header.bytes());
         copy.resize(copy.len().next_multiple_of(layout.page_bytes as usize), 0);
         for extent in 0..HEADER_EXTENTS {
-            self.write_header(PageNumber(u64::from(extent) * u64::from(layout.extent_pages)), &copy)?;
+            self.write_header(layout.page(extent, 0), &copy)?;
         }
         self.note_header(&RootDigests::settled(new))
     }
@@ -59,7 +58,10 @@ impl Writer {
 
     fn note_header(&mut self, digests: &RootDigests) -> Result<(), Error> {
         self.begin()?;
-        self.put_record(record_space::SETTING, HEADER_RECORD, &digests.encode())?;
-        self.commit().map(drop)
+        let put = self.put_record(record_space::SETTING, HEADER_RECORD, &digests.encode());
+        if put.is_err() {
+            self.rollback();
+        }
+        put.and_then(|()| self.commit().map(drop))
     }
 }
