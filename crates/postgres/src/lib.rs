@@ -11,6 +11,7 @@
 //! - Other addresses than those of loopback are served with TLS alone ([`Settings::tls`]), and whoever comes from another
 //!   machine uses it.
 //! - A reader changes nothing, and nobody reaches files of the machine ([`counterfoil::Database::connect_as`]).
+//! - What a client asked for ends within a second or two of the client.
 //! - Nothing that a client sends makes memory grow beyond [`Limits`].
 #![forbid(unsafe_code)]
 
@@ -35,6 +36,7 @@ mod socket;
 mod sqlstate;
 mod tls;
 mod types;
+mod watch;
 mod wire;
 
 pub use limits::Limits;

@@ -19,6 +19,7 @@ use crate::session::{LetIn, Session};
 use crate::socket::{self, Socket};
 use crate::sqlstate::{Refusal, Stopped};
 use crate::tls::Tls;
+use crate::watch::{self, Watch};
 use crate::wire::{Stream, Wire, put_text};
 
 /// What clients are told about the server: what it claims decides which catalogue they ask for.
@@ -88,6 +89,7 @@ pub struct Listener {
     address: SocketAddr,
     shared: Arc<Shared>,
     accepting: Option<JoinHandle<()>>,
+    looking: Option<JoinHandle<()>>,
 }
 
 /// A client, as others see it.
@@ -96,6 +98,8 @@ struct Client {
     since: Instant,
     /// What a statement of it is ended with, once it was let in.
     cancel: Option<([u8; 4], Cancel)>,
+    /// Whether it has closed its end.
+    is_gone: bool,
 }
 
 impl Client {
@@ -111,6 +115,7 @@ struct Shared {
     is_over: AtomicBool,
     clients: Mutex<HashMap<u32, Client>>,
     gone: Condvar,
+    watch: Watch,
 }
 
 impl Listener {
@@ -127,8 +132,8 @@ impl Listener {
         }
         may_listen(address, asks_who, tls.is_some())?;
         let host = |error: io::Error| Error::host("listen", address, &error).advise("choose another address");
-        let listener = TcpListener::bind(address).map_err(host)?;
-        let address = listener.local_addr().map_err(host)?;
+        let socket = TcpListener::bind(address).map_err(host)?;
+        let address = socket.local_addr().map_err(host)?;
         let porter = Porter { database: database.clone(), asks_who, tls, limits };
         let shared = Arc::new(Shared {
             porter,
@@ -137,15 +142,12 @@ impl Listener {
             is_over: AtomicBool::new(false),
             clients: Mutex::new(HashMap::new()),
             gone: Condvar::new(),
+            watch: Watch::new().map_err(host)?,
         });
-        let accepting = {
-            let shared = shared.clone();
-            std::thread::Builder::new()
-                .name("postgres".into())
-                .spawn(move || accept(&listener, &shared))
-                .map_err(host)?
-        };
-        Ok(Listener { address, shared, accepting: Some(accepting) })
+        let mut listener = Listener { address, shared: shared.clone(), accepting: None, looking: None };
+        listener.looking = Some(begin("postgres watch", &shared, Shared::end_gone).map_err(host)?);
+        listener.accepting = Some(begin("postgres", &shared, move |shared| accept(&socket, shared)).map_err(host)?);
+        Ok(listener)
     }
 
     /// The address it listens at.
@@ -166,11 +168,17 @@ impl Listener {
     }
 
     fn end(&mut self) {
-        let Some(accepting) = self.accepting.take() else { return };
+        let Some(looking) = self.looking.take() else { return };
         self.shared.is_over.store(true, Ordering::SeqCst);
         // Whoever waits for the next client gets one.
-        drop(TcpStream::connect(self.address));
-        let _ = accepting.join();
+        if let Some(accepting) = self.accepting.take() {
+            drop(TcpStream::connect(self.address));
+            let _ = accepting.join();
+        }
+        // Whoever looks after clients holds them but while it waits.
+        drop(self.shared.clients.lock());
+        self.shared.gone.notify_all();
+        let _ = looking.join();
         let until = Instant::now() + self.shared.porter.limits.shutdown_wait;
         let mut clients = self.shared.clients.lock();
         for client in clients.values() {
@@ -192,6 +200,16 @@ impl Drop for Listener {
     fn drop(&mut self) {
         self.end();
     }
+}
+
+/// A thread of the listener's.
+fn begin(
+    name: &str,
+    shared: &Arc<Shared>,
+    work: impl FnOnce(&Arc<Shared>) + Send + 'static,
+) -> io::Result<JoinHandle<()>> {
+    let shared = shared.clone();
+    std::thread::Builder::new().name(name.into()).spawn(move || work(&shared))
 }
 
 /// Whether an address may be served so.
@@ -257,7 +275,8 @@ impl Shared {
         loop {
             let strangers = clients.values().filter(|client| client.is_stranger());
             if strangers.clone().count() < self.porter.limits.strangers_max {
-                clients.insert(number, Client { stream: stream.try_clone()?, since: Instant::now(), cancel: None });
+                let stream = stream.try_clone()?;
+                clients.insert(number, Client { stream, since: Instant::now(), cancel: None, is_gone: false });
                 return Ok(true);
             }
             if let Some(longest) = strangers.min_by_key(|client| client.since) {
@@ -270,8 +289,27 @@ impl Shared {
     }
 
     fn forget(&self, number: u32) {
-        self.clients.lock().remove(&number);
+        if let Some(client) = self.clients.lock().remove(&number) {
+            self.watch.remove(&client.stream);
+        }
         self.gone.notify_all();
+    }
+
+    /// Ends what clients asked for who are gone, until the listener ends.
+    fn end_gone(self: &Arc<Self>) {
+        let is_over = || self.is_over.load(Ordering::SeqCst);
+        let mut clients = self.clients.lock();
+        while !is_over() {
+            let until = Instant::now() + watch::PERIOD;
+            // Each client that goes wakes this, too.
+            while !is_over() && !self.gone.wait_until(&mut clients, until).timed_out() {}
+            for number in self.watch.gone().unwrap_or_default() {
+                clients.entry(number).and_modify(|client| client.is_gone = true);
+            }
+            // Each time anew: what it sent behind the statement that ran is not to run either.
+            let gone = clients.values().filter(|client| client.is_gone);
+            gone.filter_map(|client| client.cancel.as_ref()).for_each(|(_, cancel)| cancel.raise());
+        }
     }
 
     fn serve<S: Stream>(&self, number: u32, mut wire: Wire<S>) {
@@ -324,6 +362,8 @@ impl Shared {
             return Err(Refusal::fatal("53300", "too many clients: try again later"));
         }
         if let Some(client) = clients.get_mut(&number) {
+            let watched = self.watch.add(number, &client.stream);
+            watched.map_err(|_| Refusal::fatal("53000", "there is no room to look after one more client"))?;
             client.cancel = Some((key, cancel));
         }
         Ok(())

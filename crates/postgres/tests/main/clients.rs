@@ -450,6 +450,29 @@ fn what_runs_is_cancelled_by_who_knows_the_key_and_the_connection_goes_on() {
     assert_eq!(client.ask("SELECT 1").texts(), [["1"]]);
 }
 
+/// Somebody who has the writer, runs something endless, and goes; behind it stands more.
+fn goes_in_the_middle(server: &Server, last_word: &[u8]) {
+    let mut gone = server.client("alice");
+    gone.ask("CREATE TABLE IF NOT EXISTS t (id BIGINT)");
+    assert_eq!(gone.ask("BEGIN; INSERT INTO t VALUES (1)").code(), "none");
+    gone.send(&message(b'Q', format!("{LONG}\0").as_bytes()));
+    gone.send(&message(b'Q', format!("{LONG}\0").as_bytes()));
+    gone.send(last_word);
+    std::thread::sleep(Duration::from_millis(300));
+}
+
+#[test]
+fn what_a_client_asked_for_ends_with_it_and_others_have_the_writer() {
+    let server = Server::new();
+    for last_word in [&[][..], &message(b'X', &[]), &message(b'Q', b"COMMIT\0")] {
+        goes_in_the_middle(&server, last_word);
+        let mut other = server.client("alice");
+        other.ask("SET lock_timeout = '60s'");
+        assert_eq!(other.ask("INSERT INTO t VALUES (2)").tags, ["INSERT 0 1"]);
+    }
+    assert_eq!(server.client("bob").ask("SELECT count(*), min(id) FROM t").texts(), [["3", "2"]]);
+}
+
 #[test]
 fn shutting_down_ends_what_runs() {
     let Server { database, listener } = Server::new();
