@@ -31,7 +31,7 @@ pub(crate) const TIER_RUNS: usize = 8;
 /// As many while an index is built: they are read side by side.
 const BUILD_RUNS: usize = 64;
 /// Entries that a step looks at, in rows of a fresh part.
-const STEP_FRESH_PARTS: usize = 16;
+const STEP_FRESH_PARTS: usize = few_or_many(64, 16);
 /// Pieces of a sorted run, about, at most: the catalog says where each begins and ends.
 const PIECES_MAX: u64 = 64;
 /// Bytes of each run that a merge reads at a time; where memory is little, a page.

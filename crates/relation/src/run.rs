@@ -101,9 +101,11 @@ impl Run {
         Err(Error::corrupt("", "description of an index run"))
     }
 
-    /// Whether its container is as long as the description says: before memory is taken for as many entries.
+    /// Whether its container is as long as the description says, but for what fills its last page: before memory is taken for as
+    /// many entries.
     pub(crate) fn check_length(&self, view: &dyn View) -> Result<(), Error> {
-        match view.length(self.container()).map_err(Error::log(""))? == self.bytes() {
+        let there = view.length(self.container()).map_err(Error::log(""))?;
+        match there.checked_sub(self.bytes()).is_some_and(|behind| behind < u64::from(self.block_bytes)) {
             true => Ok(()),
             false => Err(Error::corrupt("", "length of an index run")),
         }
@@ -152,7 +154,7 @@ impl Run {
         self.block_offset(self.levels.len(), 0)
     }
 
-    /// Bytes of the whole container.
+    /// Bytes that it has; where memory is little, zeros up to the end of a page stand behind them.
     pub(crate) fn bytes(&self) -> u64 {
         self.filter_offset() + u64::from(self.lines) * crate::bloom::LINE_BYTES as u64
     }

@@ -21,10 +21,7 @@ impl Head {
     /// Reads them.
     pub(crate) fn read(view: &dyn View, run: &Run) -> Result<Self, Error> {
         let (start, bytes) = (run.head_offset(), run.head_bytes());
-        let there = view.length(run.container()).map_err(Error::log(""))?;
-        if run.bytes() != there {
-            return Err(Error::corrupt("", "length of an index run"));
-        }
+        run.check_length(view)?;
         let mut kept = vec![0; bytes as usize];
         view.read(run.container(), start, &mut kept).map_err(Error::log(""))?;
         Ok(Head { kept: Some(Arc::new(kept)) })

@@ -21,6 +21,9 @@ const FEW_ENTRIES: u64 = 64;
 /// of one. To read a line of it would cost as much as to read the block.
 const NO_FILTER_OF_ONE_BLOCK: bool = cfg!(feature = "small");
 
+/// And the filter of others is filled up to whole pages, of which nothing waits in memory either: blocks are some already.
+const WHOLE_PAGES: bool = cfg!(feature = "small");
+
 /// A run being written. A power cut or a rollback on the way leaves nothing: no commit names the container yet.
 pub(crate) struct RunWriter {
     /// The group in which it lies, if that is there already, and its container, when something was written.
@@ -111,6 +114,10 @@ impl RunWriter {
             self.flush(writer, BUFFER_BYTES)?;
         }
         let lines = if is_only && NO_FILTER_OF_ONE_BLOCK { 0 } else { self.write_filter() };
+        if WHOLE_PAGES {
+            let behind = self.buffer.len().next_multiple_of(writer.page_bytes());
+            self.buffer.resize(behind, 0);
+        }
         self.flush(writer, 0)?;
         let (GroupId(group), ContainerId(container)) = self.place(writer)?;
         let (tier, renewals) = (self.tier, self.renewals);

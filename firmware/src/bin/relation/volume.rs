@@ -30,7 +30,7 @@ const LOAD_ROWS: u64 = if IS_LITTLE { 1 } else { 8 };
 /// Rows whose entries are fresh at most.
 const FRESH_ROWS: usize = 32;
 /// Memory for index entries of new rows, deletes and updates.
-const NEW_BYTES: usize = if IS_LITTLE { 2 << 10 } else { 4 << 10 };
+const NEW_BYTES: usize = if IS_LITTLE { 2 << 10 } else { (3 << 10) + 512 };
 /// Runs of an index that are merged into one.
 const TIER_RUNS: usize = 2;
 /// Memory for a question.
