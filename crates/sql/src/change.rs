@@ -35,6 +35,7 @@ use crate::rows;
 use crate::series;
 use crate::session::{Outcome, Session};
 use crate::statement::{self, fold, ident};
+use crate::together::{DELETED_ROW_BYTES, Together, UPDATED_ROW_BYTES};
 use crate::transaction::Change;
 use crate::value::Value;
 
@@ -259,6 +260,7 @@ impl Session {
             };
             let query = session.question_of_update(with, update, &table, &alias)?;
             let part_rows = session.part_rows(stands_alone(&table, &update.assignments)?);
+            let mut together = session.together(part_rows, update.returning.is_some(), UPDATED_ROW_BYTES);
             let mut changed = Changed::new(table.clone(), update.returning.is_some(), parameters);
             changed.alias = Some(alias);
             returning_items(update.returning.as_deref(), &mut changed);
@@ -271,11 +273,16 @@ impl Session {
                 None => session.stream_query(change, query, &table, parameters)?,
             };
             while let Some(batch) = session.planner.next(&mut stream)? {
+                if !together.take(batch.num_rows()) {
+                    images.take();
+                    continue;
+                }
                 images.add(&batch)?;
                 if images.numbers.len() >= part_rows {
                     apply_numbered(session, change, images.take(), &mut changed)?;
                 }
             }
+            together.check()?;
             apply_numbered(session, change, images.take(), &mut changed)?;
             changed.finish(session, change)
         })?;
@@ -330,11 +337,16 @@ impl Session {
             let query = question_of_delete(with, delete, &alias);
             let mut stream = session.stream_query(change, query, &table, parameters)?;
             let part_rows = session.part_rows(!table.is_referenced() && table.engine.is_none());
+            let mut together = session.together(part_rows, delete.returning.is_some(), DELETED_ROW_BYTES);
             let mut changed = Changed::new(table.clone(), delete.returning.is_some(), parameters);
             changed.alias = Some(alias);
             returning_items(delete.returning.as_deref(), &mut changed);
             let (mut seen, mut rows) = (HashSet::new(), Vec::new());
             while let Some(batch) = session.planner.next(&mut stream)? {
+                if !together.take(batch.num_rows()) {
+                    rows.clear();
+                    continue;
+                }
                 // A row of one table alone comes once.
                 let is_new = |number: &i128| delete.using.is_none() || seen.insert(*number);
                 rows.extend(numbers(&batch).into_iter().filter(is_new));
@@ -342,6 +354,7 @@ impl Session {
                     apply_delete(session, change, &table, &std::mem::take(&mut rows), &mut changed)?;
                 }
             }
+            together.check()?;
             drop(stream);
             apply_delete(session, change, &table, &rows, &mut changed)?;
             changed.finish(session, change)
@@ -353,6 +366,12 @@ impl Session {
     fn part_rows(&self, alone: bool) -> usize {
         let of_ram = |ram: Ram| (ram.queries() / PART_ROW_BYTES).clamp(PART_ROWS_LEAST, PART_ROWS);
         if alone { self.planner.options().ram.map_or(PART_ROWS, of_ram) } else { usize::MAX }
+    }
+
+    /// Counts rows that are changed so many at a time: parts have their room, and what RETURNING answers is kept to the end.
+    fn together(&self, part_rows: usize, returns: bool, row_bytes: usize) -> Together {
+        let counts = part_rows == usize::MAX || returns;
+        Together::new(self.planner.pool(), if counts { row_bytes } else { 0 })
     }
 
     /// For each column of the table its new value: what SET says, else what it is.

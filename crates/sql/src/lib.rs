@@ -89,6 +89,7 @@ mod steps;
 mod store;
 pub mod text;
 mod times;
+mod together;
 mod tokens;
 mod transaction;
 pub mod types;

@@ -5,7 +5,7 @@
 //! HashJoinExec                 ->  SortMergeJoinExec                     before the library makes orders: see `merged`
 //! SortExec                     ->  SortedAside                           when all else is done
 //! AggregateExec (groups)       ->  AggregateExec of groups in order      over SortedAside by the groups
-//! windows                      ->  as they are                           between two Counted
+//! windows, aggregates of all   ->  as they are                           between two Counted
 //! what is not known            ->  refused, with what is enough for it
 //! ```
 //!
@@ -14,6 +14,7 @@
 //! with more conditions than keys), is taken from the bound like everything, and what is too much for it ends in an error.
 
 mod counted;
+mod forgetful;
 mod merge_key;
 mod merged;
 mod null_aware;
@@ -38,7 +39,8 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, InputOrderMode};
 
 use crate::spill::SealedFiles;
-use counted::Counted;
+use counted::{Counted, Keeps};
+use forgetful::is_forgetful;
 pub(crate) use merged::Merging;
 use refused::Refused;
 use sorted::SortedAside;
@@ -143,7 +145,8 @@ impl Little {
             return Ok(Some(one_part(parts.input())));
         }
         if KEEPING.contains(&node.name()) {
-            return Counted::around(node).map(Some);
+            let keeps = if is_forgetful(node.as_ref()) { Keeps::Unanswered } else { Keeps::All };
+            return Counted::around(node, keeps).map(Some);
         }
         let is_fine = PASSING.contains(&node.name()) || READING.contains(&node.name());
         Ok(is_fine.then(|| node.clone()))
@@ -153,8 +156,10 @@ impl Little {
     fn grouped(&self, node: &AggregateExec) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
         // The library's own heap of groups for a limit asks nobody for memory.
         let unlimited: Arc<dyn ExecutionPlan> = Arc::new(node.with_new_limit_options(None));
-        let is_fine = node.group_expr().is_true_no_grouping() || node.group_expr().has_grouping_set();
-        if is_fine || *node.input_order_mode() == InputOrderMode::Sorted {
+        if node.group_expr().is_true_no_grouping() {
+            return Counted::around(&unlimited, Keeps::Asked);
+        }
+        if node.group_expr().has_grouping_set() || *node.input_order_mode() == InputOrderMode::Sorted {
             return Ok(unlimited);
         }
         let keys = node.group_expr().input_exprs();

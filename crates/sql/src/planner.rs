@@ -16,7 +16,7 @@ use datafusion::datasource::{MemTable, ViewTable, provider_as_source, source_as_
 use datafusion::execution::FunctionRegistry;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::config::SessionConfig;
-use datafusion::execution::memory_pool::MemoryConsumer;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool};
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, TableScanBuilder};
@@ -453,6 +453,11 @@ impl Planner {
         self.engine
             .executor
             .run(&self.interrupt, async { frugal::stream(&self.state, self.frugal.as_ref(), plan).await })
+    }
+
+    /// The memory of all queries, as far as this session may have it.
+    pub(crate) fn pool(&self) -> &Arc<dyn MemoryPool> {
+        &self.means.pool
     }
 
     /// Runs a query to its end.

@@ -1,52 +1,207 @@
-//! Rows that a node keeps without asking anybody for the memory, counted on their way to it.
+//! A node that keeps rows, between one that counts what it is given and one that knows what it answers.
+//!
+//! ```text
+//! Counted: held          what was counted is held until the node ends, or until it has answered
+//!   the node
+//!     Counted: kept above    bytes of each batch, taken from the bound
+//!       its input
+//! ```
+//! Where memory ends, the rest of the input is looked at once, and the error says what all of it would have taken.
 
 use std::fmt;
 use std::sync::Arc;
 
+use datafusion::arrow::array::RecordBatch;
 use datafusion::common::DataFusionError;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
-use futures::StreamExt;
+use futures::{StreamExt, stream};
 use parking_lot::Mutex;
 
 use crate::error::Error;
 use crate::inner_node::{no_expressions, over_children};
+use crate::memory;
 
-/// What is held for a node that is running.
-type Held = Arc<Mutex<Vec<Arc<MemoryReservation>>>>;
+/// What a node keeps of the rows that it is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Keeps {
+    /// All of them, and asks nobody for the memory.
+    All,
+    /// Those that it has not answered, and asks nobody.
+    Unanswered,
+    /// As much more as they are more, and asks for it.
+    Asked,
+}
+
+/// The input of a node that is running.
+struct Fed {
+    keeps: Keeps,
+    rows: Mutex<Option<SendableRecordBatchStream>>,
+    counted: Mutex<Count>,
+    reservation: MemoryReservation,
+}
+
+/// Rows, and their bytes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Count {
+    /// All that came.
+    rows: usize,
+    /// Rows that are held, and their bytes.
+    held_rows: usize,
+    held_bytes: usize,
+}
+
+impl Fed {
+    /// Takes what a batch takes.
+    fn take(&self, batch: &RecordBatch) -> Result<(), DataFusionError> {
+        let mut counted = self.counted.lock();
+        counted.rows += batch.num_rows();
+        if self.keeps != Keeps::Asked {
+            let bytes = batch.get_array_memory_size();
+            self.reservation.try_grow(bytes)?;
+            counted.held_rows += batch.num_rows();
+            counted.held_bytes += bytes;
+        }
+        Ok(())
+    }
+
+    /// So many rows were answered.
+    fn answered(&self, rows: usize) {
+        let mut counted = self.counted.lock();
+        if self.keeps == Keeps::Unanswered && counted.held_rows > 0 {
+            let gone = rows.min(counted.held_rows);
+            let bytes = (counted.held_bytes as u128 * gone as u128 / counted.held_rows as u128) as usize;
+            counted.held_rows -= gone;
+            counted.held_bytes -= bytes;
+            self.reservation.shrink(bytes);
+        }
+    }
+
+    /// The rest of the rows, and of their bytes; none if they cannot be read either, or nobody has begun to.
+    async fn rest(&self) -> Option<(usize, usize)> {
+        let mut rows = self.rows.lock().take()?;
+        let (mut count, mut bytes) = (0, 0);
+        while let Some(batch) = rows.next().await {
+            let batch = batch.ok()?;
+            count += batch.num_rows();
+            bytes += batch.get_array_memory_size();
+        }
+        Some((count, bytes))
+    }
+
+    /// What all queries would have to have for all rows, where `needed` was not there for those that came.
+    async fn needed_for_all(&self, needed: usize) -> Option<usize> {
+        match self.keeps {
+            Keeps::All => Some(needed.saturating_add(self.rest().await?.1)),
+            Keeps::Asked => {
+                let came = self.counted.lock().rows.max(1);
+                let all = came as u128 + self.rest().await?.0 as u128;
+                usize::try_from(needed as u128 * all / came as u128).ok()
+            }
+            // How many wait for an answer at a time is not told by how many there are.
+            Keeps::Unanswered => None,
+        }
+    }
+}
+
+/// Inputs of a node that is running: each part of it takes its own.
+type Inputs = Arc<Mutex<Vec<Arc<Fed>>>>;
 
 /// The plan node below it, which counts, or that above it, which holds what was counted until it ends.
-#[derive(Debug)]
 pub(super) struct Counted {
     input: Arc<dyn ExecutionPlan>,
-    held: Held,
+    keeps: Keeps,
+    inputs: Inputs,
     is_below: bool,
 }
 
 impl Counted {
     /// A node that keeps rows, between the two.
-    pub(super) fn around(node: &Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
-        let held = Held::default();
-        let below = node
-            .children()
-            .into_iter()
-            .cloned()
-            .map(|input| Arc::new(Counted { input, held: held.clone(), is_below: true }) as Arc<dyn ExecutionPlan>);
+    pub(super) fn around(
+        node: &Arc<dyn ExecutionPlan>,
+        keeps: Keeps,
+    ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+        let inputs = Inputs::default();
+        let below = node.children().into_iter().cloned().map(|input| {
+            Arc::new(Counted { input, keeps, inputs: inputs.clone(), is_below: true }) as Arc<dyn ExecutionPlan>
+        });
         let input = super::over(node, below.collect())?;
-        Ok(Arc::new(Counted { input, held, is_below: false }))
+        Ok(Arc::new(Counted { input, keeps, inputs, is_below: false }))
     }
 
     fn over(&self, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
         let input = children.into_iter().next().ok_or_else(|| Error::Bug("nothing to count".into()))?;
-        Ok(Arc::new(Counted { input, held: self.held.clone(), is_below: self.is_below }))
+        Ok(Arc::new(Counted { input, inputs: self.inputs.clone(), ..*self }))
+    }
+
+    /// The rows of the node's input, counted on their way to it.
+    fn counting(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream, DataFusionError> {
+        let reservation = MemoryConsumer::new("Counted").register(context.memory_pool());
+        let rows = Mutex::new(Some(self.input.execute(partition, context)?));
+        let fed = Arc::new(Fed { keeps: self.keeps, rows, counted: Mutex::default(), reservation });
+        self.inputs.lock().push(fed.clone());
+        let counted = stream::poll_fn(move |waker| {
+            let next = fed.rows.lock().as_mut().map(|rows| rows.poll_next_unpin(waker));
+            next.unwrap_or(std::task::Poll::Ready(None))
+                .map(|batch| batch.map(|batch| batch.and_then(|batch| fed.take(&batch).map(|()| batch))))
+        });
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), counted)))
+    }
+
+    /// The rows that the node answers.
+    fn holding(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream, DataFusionError> {
+        // Started, the node below has started the one that counts.
+        let rows = self.input.execute(partition, context)?;
+        let inputs = std::mem::take(&mut *self.inputs.lock());
+        let held = stream::unfold((rows, inputs), |(mut rows, inputs)| async move {
+            let batch = match rows.next().await? {
+                Ok(batch) => {
+                    inputs.iter().for_each(|fed| fed.answered(batch.num_rows()));
+                    Ok(batch)
+                }
+                Err(error) => Err(reckoned(error, &inputs).await),
+            };
+            Some((batch, (rows, inputs)))
+        });
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), held)))
+    }
+}
+
+/// What a node ended with: where that is memory of its own, with how much all rows would have taken.
+async fn reckoned(error: DataFusionError, inputs: &[Arc<Fed>]) -> DataFusionError {
+    let DataFusionError::ResourcesExhausted(refusal) = error.find_root() else { return error };
+    let (Some(needed), [fed]) = (memory::needed(refusal), inputs) else { return error };
+    match fed.needed_for_all(needed).await {
+        Some(needed) => Error::of_tables(counterfoil_relation::Error::memory(Some(needed))).into(),
+        None => error,
+    }
+}
+
+impl fmt::Debug for Counted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Counted").field("keeps", &self.keeps).field("is_below", &self.is_below).finish_non_exhaustive()
     }
 }
 
 impl DisplayAs for Counted {
     fn fmt_as(&self, _kind: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.is_below { "Counted: kept above" } else { "Counted: held" })
+        f.write_str(match (self.is_below, self.keeps) {
+            (true, Keeps::Asked) => "Counted: looked at above",
+            (true, _) => "Counted: kept above",
+            (false, Keeps::All) => "Counted: held",
+            (false, Keeps::Unanswered) => "Counted: held until it is answered",
+            (false, Keeps::Asked) => "Counted: rows",
+        })
     }
 }
 
@@ -76,23 +231,9 @@ impl ExecutionPlan for Counted {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream, DataFusionError> {
-        if !self.is_below {
-            // Started, the node below has started the one that counts.
-            let input = self.input.execute(partition, context)?;
-            let held = std::mem::take(&mut *self.held.lock());
-            let rows = input.inspect(move |_| {
-                let _ = &held;
-            });
-            return Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows)));
+        match self.is_below {
+            true => self.counting(partition, context),
+            false => self.holding(partition, context),
         }
-        let reservation = Arc::new(MemoryConsumer::new("Counted").register(context.memory_pool()));
-        self.held.lock().push(reservation.clone());
-        let input = self.input.execute(partition, context)?;
-        let counted = input.map(move |batch| {
-            let batch = batch?;
-            reservation.try_grow(batch.get_array_memory_size())?;
-            Ok(batch)
-        });
-        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), counted)))
     }
 }
