@@ -1,9 +1,9 @@
-//! The grammar in which texts are read: PostgreSQL's, as the library has it, except where that takes exponential time;
-//! and what this database has beside it.
+//! The grammar in which texts are read: PostgreSQL's, as the library has it, except where that takes exponential time
+//! or another thing for what was written; and what this database has beside it.
 
 use std::any::{Any, TypeId};
 
-use datafusion::sql::sqlparser::ast::{ColumnOption, Statement};
+use datafusion::sql::sqlparser::ast::{ColumnOption, Expr, Statement};
 use datafusion::sql::sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
@@ -38,6 +38,20 @@ impl Dialect for Grammar {
         parser: &mut Parser<'_>,
     ) -> Result<Option<Result<Option<ColumnOption>, ParserError>>, ParserError> {
         Ok(crate::dispersed::parse_column_option(parser).transpose().map(|option| option.map(Some)))
+    }
+
+    /// IS \[NOT\] DISTINCT FROM, which binds as IS does. The library reads all that stands behind it as its right side, so that
+    /// `a IS DISTINCT FROM b OR c` would be asked as `a IS DISTINCT FROM (b OR c)`.
+    fn parse_infix(&self, parser: &mut Parser<'_>, left: &Expr, _precedence: u8) -> Option<Result<Expr, ParserError>> {
+        let is_negated = parser.parse_keywords(&[Keyword::IS, Keyword::NOT, Keyword::DISTINCT, Keyword::FROM]);
+        if !is_negated && !parser.parse_keywords(&[Keyword::IS, Keyword::DISTINCT, Keyword::FROM]) {
+            return None;
+        }
+        let right = parser.parse_subexpr(self.prec_value(Precedence::Is));
+        Some(right.map(|right| match (Box::new(left.clone()), Box::new(right)) {
+            (left, right) if is_negated => Expr::IsNotDistinctFrom(left, right),
+            (left, right) => Expr::IsDistinctFrom(left, right),
+        }))
     }
 
     fn supports_named_fn_args_with_expr_name(&self) -> bool {
@@ -111,6 +125,10 @@ impl Dialect for Grammar {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::ControlFlow;
+
+    use datafusion::sql::sqlparser::ast::visit_expressions_mut;
+
     use super::*;
 
     #[test]
@@ -121,6 +139,33 @@ mod tests {
         assert!(crate::statement::parse(&deep("1 +")).is_err());
         let many = format!("SELECT {}1{}", "coalesce(".repeat(90), ", f(1, g(2)))".repeat(90));
         assert!(crate::statement::parse(&many).is_ok());
+    }
+
+    #[test]
+    fn is_distinct_from_binds_as_is_does() {
+        let read = |sql: &str| Parser::new(&Grammar).try_with_sql(sql).and_then(|mut it| it.parse_expr()).unwrap();
+        for (sql, meant) in [
+            ("a IS NOT DISTINCT FROM b OR c", "(a IS NOT DISTINCT FROM b) OR c"),
+            ("a IS DISTINCT FROM b AND c = d", "(a IS DISTINCT FROM b) AND c = d"),
+            ("NOT a IS DISTINCT FROM b + 1", "NOT (a IS DISTINCT FROM (b + 1))"),
+            ("a = b IS DISTINCT FROM c = d", "(a = b) IS DISTINCT FROM (c = d)"),
+        ] {
+            assert_eq!(without_brackets(read(sql)), without_brackets(read(meant)), "{sql}");
+        }
+        let unfinished =
+            Parser::new(&Grammar).try_with_sql("a IS NOT DISTINCT FROM").and_then(|mut it| it.parse_expr());
+        assert!(unfinished.is_err());
+    }
+
+    /// What brackets say, without them; places in the text are the same for all.
+    fn without_brackets(mut expr: Expr) -> Expr {
+        let _ = visit_expressions_mut(&mut expr, |expr| {
+            while let Expr::Nested(inner) = expr {
+                *expr = (**inner).clone();
+            }
+            ControlFlow::<()>::Continue(())
+        });
+        expr
     }
 
     #[test]

@@ -82,6 +82,22 @@ fn columns_are_named_as_they_are_written() {
     assert_eq!(names("SELECT x.a, y.a FROM t x, t y"), "a|a");
 }
 
+/// What stands behind it was taken for its right side: `a IS DISTINCT FROM (b OR c)`.
+#[test]
+fn is_distinct_from_ends_before_and_and_or() {
+    let mut database = Database::after(
+        "CREATE TABLE t (id INTEGER, a BOOLEAN, b BOOLEAN, c BOOLEAN); \
+         INSERT INTO t VALUES (1, FALSE, FALSE, TRUE), (2, TRUE, FALSE, TRUE), (3, NULL, NULL, FALSE), (4, TRUE, FALSE, FALSE)",
+    );
+    database.expect(&[
+        ("SELECT id FROM t WHERE a IS NOT DISTINCT FROM b OR c ORDER BY id", "1\n2\n3"),
+        ("SELECT id FROM t WHERE c OR a IS NOT DISTINCT FROM b ORDER BY id", "1\n2\n3"),
+        ("SELECT id FROM t WHERE a IS DISTINCT FROM b AND c ORDER BY id", "2"),
+        ("SELECT id FROM t WHERE id IS DISTINCT FROM 1 + 1 AND id < 4 ORDER BY id", "1\n3"),
+        ("SELECT id FROM t WHERE NOT a IS DISTINCT FROM b OR id = 2 ORDER BY id", "1\n2\n3"),
+    ]);
+}
+
 #[test]
 fn common_shapes_of_queries_run() {
     let mut database = Database::after(
