@@ -13,6 +13,7 @@
 //! | `bytes = '\x01'`, `truth = 't'`, `'5' + 1`, `double = 0.1` | refused or answered wrongly | [`coerce`] |
 //! | `1::DOUBLE PRECISION / 0` is an error | infinity | [`Arithmetic`] |
 //! | `x NOT IN (1) OR x NOT IN (2)` is NULL where x is | TRUE | [`lists`] |
+//! | `ON a IS NOT DISTINCT FROM b` beside `ON c = d` | NULL is equal to NULL for both, or for none | [`null_equal`] |
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -48,6 +49,7 @@ use crate::idioms;
 use crate::lists;
 use crate::means;
 use crate::naming;
+use crate::null_equal;
 use crate::planner;
 use crate::statement::{ident, quoted};
 use crate::times;
@@ -65,7 +67,7 @@ pub(crate) fn register(mut state: SessionStateBuilder) -> SessionStateBuilder {
     aggregating.extend(extremes::all());
     aggregating.extend(historian::aggregates());
     state.expr_planners().get_or_insert_with(Vec::new).insert(0, Arc::new(Operators));
-    state.with_analyzer_rule(Arc::new(Arithmetic))
+    state.with_optimizer_rules(null_equal::rules()).with_analyzer_rule(Arc::new(Arithmetic))
 }
 
 /// Rewrites what PostgreSQL writes and the query library does not read.

@@ -59,6 +59,7 @@ mod means;
 mod memory;
 mod naming;
 mod nesting;
+mod null_equal;
 mod nulls;
 mod on_rollback;
 mod parameters;

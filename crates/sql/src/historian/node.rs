@@ -39,6 +39,7 @@ use super::resample::Resample;
 use super::value_at::ValueAt;
 use crate::error::Error;
 use crate::inner_node::{no_expressions, over_children};
+use crate::null_equal;
 
 /// What is done with samples.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -149,7 +150,7 @@ impl QueryPlanner for Planner {
         session: &dyn datafusion::catalog::Session,
     ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
         let planner = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(Planner)]);
-        planner.create_physical_plan(plan, session).await
+        planner.create_physical_plan(&null_equal::keyed(plan.clone())?, session).await
     }
 }
 

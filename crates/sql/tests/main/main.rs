@@ -32,6 +32,7 @@ mod means;
 mod memory;
 mod moving;
 mod noise;
+mod null_equal;
 mod pg_catalog;
 mod postgresql;
 mod repairs;
