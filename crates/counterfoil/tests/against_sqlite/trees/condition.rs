@@ -2,7 +2,7 @@
 
 use super::super::scripts::Dice;
 use super::table::Table;
-use super::value::{date, quarters, text};
+use super::value::{date, quarters, text, value};
 
 /// A condition on the rows of one table.
 pub fn test(dice: &mut Dice, table: &Table, name: &str) -> String {
@@ -12,7 +12,9 @@ pub fn test(dice: &mut Dice, table: &Table, name: &str) -> String {
     let columns = table.integers();
     let column = &columns[dice.below(columns.len() as u64) as usize];
     let number = dice.below(40);
-    match dice.below(13) {
+    match dice.below(15) {
+        13 => format!("({name}.{column} IS NOT DISTINCT FROM {} OR {name}.a < 4)", value(dice)),
+        14 => format!("{name}.{column} IS DISTINCT FROM {name}.a AND {name}.b IS NOT NULL"),
         9 => format!("NOT ({name}.{column} > {number} OR {name}.b = {})", text(dice)),
         10 => format!("{name}.{column} NOT BETWEEN {} AND {number}", dice.below(5)),
         11 => {
@@ -75,18 +77,44 @@ pub fn of_two(dice: &mut Dice, tables: &[Table], joined: &[usize]) -> String {
     format!("(({first}) OR ({next}) AND j{place}.a {bound} (SELECT max(o.a) FROM {} o))", other.name)
 }
 
-/// A condition with a query of its own.
-pub fn nested(dice: &mut Dice, tables: &[Table], joined: &[usize]) -> String {
-    let place = dice.below(joined.len() as u64) as usize;
-    let integers = tables[joined[place]].integers();
-    let column = format!("j{place}.{}", integers[dice.below(integers.len() as u64) as usize]);
+/// A condition on a table, called by a name, with a query of its own.
+pub fn nested(dice: &mut Dice, tables: &[Table], table: &Table, name: &str) -> String {
+    let integers = table.integers();
+    let column = format!("{name}.{}", integers[dice.below(integers.len() as u64) as usize]);
     let other = &tables[dice.below(tables.len() as u64) as usize];
-    let (name, some) = (&other.name, test(dice, other, "o"));
-    match dice.below(5) {
-        0 => format!("{column} IN (SELECT o.a FROM {name} AS o WHERE {some})"),
-        1 => format!("{column} NOT IN (SELECT o.a FROM {name} AS o WHERE {some})"),
-        2 => format!("EXISTS (SELECT 1 FROM {name} AS o WHERE o.a = {column} AND {some})"),
-        3 => format!("NOT EXISTS (SELECT 1 FROM {name} AS o WHERE o.a = {column} AND {some})"),
-        _ => format!("{column} > (SELECT avg(o.a) FROM {name} AS o WHERE {some})"),
+    let (from, some) = (&other.name, test(dice, other, "o"));
+    match dice.below(8) {
+        0 => format!("{column} IN (SELECT o.a FROM {from} AS o WHERE {some})"),
+        1 => format!("{column} NOT IN (SELECT o.a FROM {from} AS o WHERE {some})"),
+        2 => format!("EXISTS (SELECT 1 FROM {from} AS o WHERE o.a = {column} AND {some})"),
+        3 => format!("NOT EXISTS (SELECT 1 FROM {from} AS o WHERE o.a = {column} AND {some})"),
+        4..6 => by_key(dice, tables, table, name),
+        6 => format!("{name}.a >= (SELECT count(*) FROM {from} AS o WHERE o.a = {column})"),
+        _ => format!("{column} > (SELECT avg(o.a) FROM {from} AS o WHERE {some})"),
+    }
+}
+
+/// One on what a table references, or whether anybody references it.
+fn by_key(dice: &mut Dice, tables: &[Table], table: &Table, name: &str) -> String {
+    let all = tables.iter().flat_map(|child| child.references.iter().map(move |reference| (child, reference)));
+    let near = all.filter(|(child, reference)| child.name == table.name || tables[reference.parent].name == table.name);
+    let near: Vec<_> = near.collect();
+    if near.is_empty() {
+        return test(dice, table, name);
+    }
+    let (child, reference) = near[dice.below(near.len() as u64) as usize];
+    let (parent, is_child) = (&tables[reference.parent], child.name == table.name);
+    let other = if is_child { parent } else { child };
+    let pair = |(own, key): (&String, &String)| match is_child {
+        true => format!("o.{key} = {name}.{own}"),
+        false => format!("o.{own} = {name}.{key}"),
+    };
+    let pairs: Vec<String> = reference.columns.iter().zip(&parent.key).map(pair).collect();
+    let from = format!("FROM {} AS o WHERE {} AND {}", other.name, pairs.join(" AND "), test(dice, other, "o"));
+    match dice.below(4) {
+        0 => format!("EXISTS (SELECT 1 {from})"),
+        1 => format!("NOT EXISTS (SELECT 1 {from})"),
+        2 => format!("(SELECT count(*) {from}) < {}", dice.below(3)),
+        _ => format!("(SELECT sum(o.a) {from}) > {}", dice.below(40)),
     }
 }
