@@ -59,6 +59,7 @@ mod insert;
 mod join;
 mod key;
 mod layout;
+mod mean;
 mod merge;
 mod path;
 mod presence;
@@ -100,6 +101,7 @@ pub use figures::{IndexUse, RunUse, TableUse};
 pub use fresh::FRESH_ROWS;
 pub use key::{KeyBound, KeyRange};
 pub use layout::{INLINE_BYTES, Layout, LayoutColumn, WIDE_CHARACTERS_MAX};
+pub use mean::{mean, mean_digits};
 pub use query::{
     Access, Answer, BUDGET_BYTES_MIN, Candidates, Comparison, Condition, Constant, ContainerScratch, Function,
     JoinedRows, KeptRows, NO_ROW, NamedRows, NoScratch, Order, Output, PLAN_BYTES_MAX, Place, Plan, Progress,

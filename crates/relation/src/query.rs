@@ -45,6 +45,7 @@ pub use condition::Condition;
 pub use joined::{JoinedRows, NO_ROW, Side};
 pub use kept::KeptRows;
 pub use named::NamedRows;
+pub(crate) use plan::PRECISION_MAX;
 pub use plan::{Access, Function, Order, Output, Place, Plan};
 pub use records::{RecordSorter, SortedRecords};
 pub use scratch::{ContainerScratch, NoScratch, Scratch};

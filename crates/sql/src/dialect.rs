@@ -7,6 +7,7 @@
 //! | numbers are rounded when cast to integers | cut | [`Arithmetic`] |
 //! | integers that overflow are an error | wrap around | [`Arithmetic`] |
 //! | `1 / 3.0` has 16 digits behind the point | 4 | [`Operators`] |
+//! | `avg` of NUMERIC has 16 digits behind the point, and is rounded | four more than its values, and cut | [`means`] |
 //! | `FETCH FIRST n ROWS ONLY`, `mod(a, b)`, `every(x)` | not read | [`rewrite`] |
 //! | `to_char(x, 'YYYY-MM-DD')` | another language of patterns, answered wrongly | [`rewrite`] |
 //! | `SIMILAR TO`, `LIKE ... ESCAPE`, rows in parentheses, `INTERVAL '04:05'` | refused or answered wrongly | [`idioms`] |

@@ -1,10 +1,12 @@
-//! `avg` of integers from their exact sum, divided once; the query library's own adds up floating-point numbers, which rounds beyond
-//! 2^53, and by the order of the rows.
+//! `avg` of integers and of NUMERIC from their exact sum, divided once. For integers the query library's own adds up floating-point
+//! numbers, which rounds beyond 2^53, and by the order of the rows; of NUMERIC it has four digits more than the values, and cuts the rest
+//! off.
 
 use std::collections::HashSet;
 use std::mem::size_of;
 use std::sync::Arc;
 
+use counterfoil_relation::{mean as rounded, mean_digits};
 use datafusion::arrow::array::{
     Array, ArrayRef, BooleanArray, Decimal128Array, Float64Array, Int64Array, ListArray, UInt64Array,
 };
@@ -21,13 +23,14 @@ use datafusion::logical_expr::{
 };
 use datafusion::scalar::ScalarValue;
 
+use crate::aggregates::overflow;
 use crate::error::Error;
 use crate::folding::{counts, numbers};
 
-/// The type of exact sums: 2^64 values of BIGINT fit.
-const SUM: DataType = DataType::Decimal128(38, 0);
+/// Digits of exact sums: 2^64 values of BIGINT fit.
+const SUM_DIGITS: u8 = 38;
 
-/// The library's `avg`, but for integers.
+/// The library's `avg`, but for integers and NUMERIC.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Mean {
     inner: Arc<AggregateUDF>,
@@ -49,8 +52,104 @@ pub(crate) fn mean() -> Arc<AggregateUDF> {
     Arc::new(AggregateUDF::new_from_impl(Mean { inner: avg_udaf(), signature }))
 }
 
-fn is_ours(kind: &FieldRef) -> bool {
-    kind.data_type() == &DataType::Int64
+/// What there is a mean of.
+#[derive(Clone, Copy, Debug)]
+enum Of {
+    Integers,
+    /// NUMERIC of so many digits, and of so many behind the point.
+    Numeric(u8, u8),
+}
+
+impl Of {
+    /// None where the library's own is good.
+    fn new(kind: &DataType) -> Option<Of> {
+        match kind {
+            DataType::Int64 => Some(Of::Integers),
+            DataType::Decimal128(precision, scale) => Some(Of::Numeric(*precision, u8::try_from(*scale).ok()?)),
+            _ => None,
+        }
+    }
+
+    /// Columns of values, of their sums, and of their means.
+    fn kinds(self) -> [DataType; 3] {
+        let decimal = |precision, scale: u8| DataType::Decimal128(precision, scale as i8);
+        match self {
+            Of::Integers => [DataType::Int64, decimal(SUM_DIGITS, 0), DataType::Float64],
+            Of::Numeric(precision, scale) => {
+                let mean = mean_digits(precision, scale);
+                [decimal(precision, scale), decimal(SUM_DIGITS, scale), decimal(mean.0, mean.1)]
+            }
+        }
+    }
+
+    fn values(self, values: &[ArrayRef]) -> Result<Values<'_>, DataFusionError> {
+        Ok(match self {
+            Of::Integers => Values::Integers(numbers::<Int64Type>(values)?),
+            Of::Numeric(..) => Values::Numeric(numbers::<Decimal128Type>(values)?),
+        })
+    }
+
+    /// A column of values.
+    fn column(self, values: impl Iterator<Item = i128>) -> ArrayRef {
+        let [kind, ..] = self.kinds();
+        match self {
+            Of::Integers => Arc::new(values.map(|value| value as i64).collect::<Int64Array>()),
+            Of::Numeric(..) => Arc::new(values.map(Some).collect::<Decimal128Array>().with_data_type(kind)),
+        }
+    }
+
+    /// A column of means.
+    fn means(self, parts: &[Parts]) -> Result<ArrayRef, DataFusionError> {
+        let [.., kind] = self.kinds();
+        Ok(match self {
+            Of::Integers => Arc::new(parts.iter().map(|parts| parts.double()).collect::<Float64Array>()),
+            Of::Numeric(precision, scale) => {
+                let digits = mean_digits(precision, scale);
+                let means = parts.iter().map(|parts| parts.numeric(digits.0, digits.1 - scale));
+                Arc::new(means.collect::<Result<Decimal128Array, _>>()?.with_data_type(kind))
+            }
+        })
+    }
+
+    /// One mean.
+    fn mean(self, parts: Parts) -> Result<ScalarValue, DataFusionError> {
+        ScalarValue::try_from_array(&self.means(&[parts])?, 0)
+    }
+
+    /// States as columns: how many, and their sum; NULL of none.
+    fn states(self, parts: &[Parts]) -> Vec<ArrayRef> {
+        let [_, sum, _] = self.kinds();
+        let counts: UInt64Array = parts.iter().map(|parts| Some(parts.count)).collect();
+        let sums: Decimal128Array = parts.iter().map(|parts| (parts.count > 0).then_some(parts.sum)).collect();
+        vec![Arc::new(counts), Arc::new(sums.with_data_type(sum))]
+    }
+}
+
+/// The column that a mean is asked of.
+enum Values<'a> {
+    Integers(&'a Int64Array),
+    Numeric(&'a Decimal128Array),
+}
+
+impl Values<'_> {
+    fn array(&self) -> &dyn Array {
+        match self {
+            Values::Integers(array) => *array,
+            Values::Numeric(array) => *array,
+        }
+    }
+
+    fn value(&self, row: usize) -> i128 {
+        match self {
+            Values::Integers(array) => array.value(row).into(),
+            Values::Numeric(array) => array.value(row),
+        }
+    }
+
+    /// Those that are not NULL.
+    fn there(&self) -> impl Iterator<Item = i128> {
+        (0..self.array().len()).filter(|row| self.array().is_valid(*row)).map(|row| self.value(row))
+    }
 }
 
 impl AggregateUDFImpl for Mean {
@@ -67,32 +166,36 @@ impl AggregateUDFImpl for Mean {
     }
 
     fn return_type(&self, arguments: &[DataType]) -> Result<DataType, DataFusionError> {
-        self.inner.return_type(arguments)
+        match arguments.first().and_then(Of::new) {
+            Some(of) => Ok(of.kinds()[2].clone()),
+            None => self.inner.return_type(arguments),
+        }
     }
 
     fn accumulator(&self, arguments: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>, DataFusionError> {
-        match (is_ours(&arguments.expr_fields[0]), arguments.is_distinct) {
-            (false, _) => self.inner.accumulator(arguments),
-            (true, false) => Ok(Box::new(One::default())),
-            (true, true) => Ok(Box::new(Distinct::default())),
+        match (Of::new(arguments.expr_fields[0].data_type()), arguments.is_distinct) {
+            (None, _) => self.inner.accumulator(arguments),
+            (Some(of), false) => Ok(Box::new(One { of, parts: Parts::default() })),
+            (Some(of), true) => Ok(Box::new(Distinct { of, values: HashSet::new() })),
         }
     }
 
     fn state_fields(&self, arguments: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>, DataFusionError> {
-        if !is_ours(&arguments.input_fields[0]) {
+        let Some(of) = Of::new(arguments.input_fields[0].data_type()) else {
             return self.inner.state_fields(arguments);
-        }
+        };
         let field = |part, kind| Arc::new(Field::new(format_state_name(arguments.name, part), kind, true));
+        let [value, sum, _] = of.kinds();
         if arguments.is_distinct {
-            return Ok(vec![field("values", DataType::new_list(DataType::Int64, true))]);
+            return Ok(vec![field("values", DataType::new_list(value, true))]);
         }
-        Ok(vec![field("count", DataType::UInt64), field("sum", SUM)])
+        Ok(vec![field("count", DataType::UInt64), field("sum", sum)])
     }
 
     fn groups_accumulator_supported(&self, arguments: AccumulatorArgs<'_>) -> bool {
-        match is_ours(&arguments.expr_fields[0]) {
-            true => !arguments.is_distinct,
-            false => self.inner.groups_accumulator_supported(arguments),
+        match Of::new(arguments.expr_fields[0].data_type()) {
+            Some(_) => !arguments.is_distinct,
+            None => self.inner.groups_accumulator_supported(arguments),
         }
     }
 
@@ -100,9 +203,9 @@ impl AggregateUDFImpl for Mean {
         &self,
         arguments: AccumulatorArgs<'_>,
     ) -> Result<Box<dyn GroupsAccumulator>, DataFusionError> {
-        match is_ours(&arguments.expr_fields[0]) {
-            true => Ok(Box::new(Many::default())),
-            false => self.inner.create_groups_accumulator(arguments),
+        match Of::new(arguments.expr_fields[0].data_type()) {
+            Some(of) => Ok(Box::new(Many { of, parts: Vec::new() })),
+            None => self.inner.create_groups_accumulator(arguments),
         }
     }
 
@@ -110,9 +213,9 @@ impl AggregateUDFImpl for Mean {
         &self,
         arguments: AccumulatorArgs<'_>,
     ) -> Result<Box<dyn Accumulator>, DataFusionError> {
-        match is_ours(&arguments.expr_fields[0]) {
-            true => self.accumulator(arguments),
-            false => self.inner.create_sliding_accumulator(arguments),
+        match Of::new(arguments.expr_fields[0].data_type()) {
+            Some(_) => self.accumulator(arguments),
+            None => self.inner.create_sliding_accumulator(arguments),
         }
     }
 
@@ -133,36 +236,38 @@ struct Parts {
 }
 
 impl Parts {
-    fn add(&mut self, value: i64) {
-        // So many rows as would overflow these are in no table.
-        self.count += 1;
-        self.sum += i128::from(value);
+    fn add(&mut self, value: i128) -> Result<(), DataFusionError> {
+        self.merge(Parts { count: 1, sum: value })
     }
 
-    fn remove(&mut self, value: i64) {
+    fn remove(&mut self, value: i128) {
         self.count -= 1;
-        self.sum -= i128::from(value);
+        self.sum -= value;
     }
 
-    fn merge(&mut self, other: Parts) {
+    /// So many integers as would overflow are in no table; of NUMERIC two are enough.
+    fn merge(&mut self, other: Parts) -> Result<(), DataFusionError> {
         self.count += other.count;
-        self.sum += other.sum;
+        self.sum = self.sum.checked_add(other.sum).ok_or_else(overflow)?;
+        Ok(())
     }
 
-    fn mean(self) -> Option<f64> {
+    fn double(self) -> Option<f64> {
         // As relations divide where they answer themselves: the same question has one answer, whoever is asked.
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
+
+    /// With so many digits in all, and so many more than the values behind the point.
+    fn numeric(self, precision: u8, more: u8) -> Result<Option<i128>, DataFusionError> {
+        if self.count == 0 {
+            return Ok(None);
+        }
+        let fits = |mean: &i128| mean.unsigned_abs() < 10_u128.pow(precision.into());
+        rounded(self.sum, self.count, more).filter(fits).map(Some).ok_or_else(overflow)
+    }
 }
 
-/// States as columns: how many, and their sum; NULL of none.
-fn columns(parts: &[Parts]) -> Result<Vec<ArrayRef>, DataFusionError> {
-    let counts: UInt64Array = parts.iter().map(|parts| Some(parts.count)).collect();
-    let sums: Decimal128Array = parts.iter().map(|parts| (parts.count > 0).then_some(parts.sum)).collect();
-    Ok(vec![Arc::new(counts), Arc::new(sums.with_data_type(SUM))])
-}
-
-/// What [`columns`] made; a state whose count or sum is NULL is one of no values.
+/// What [`Of::states`] made; a state whose count or sum is NULL is one of no values.
 fn parts(states: &[ArrayRef]) -> Result<impl Iterator<Item = Parts>, DataFusionError> {
     let counts = numbers::<UInt64Type>(states)?.iter();
     let sums = numbers::<Decimal128Type>(states.get(1..).unwrap_or_default())?.iter();
@@ -170,22 +275,23 @@ fn parts(states: &[ArrayRef]) -> Result<impl Iterator<Item = Parts>, DataFusionE
 }
 
 /// The mean of all rows, or of a window that moves.
-#[derive(Debug, Default)]
-struct One(Parts);
+#[derive(Debug)]
+struct One {
+    of: Of,
+    parts: Parts,
+}
 
 impl Accumulator for One {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<(), DataFusionError> {
-        numbers::<Int64Type>(values)?.iter().flatten().for_each(|value| self.0.add(value));
-        Ok(())
+        self.of.values(values)?.there().try_for_each(|value| self.parts.add(value))
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<(), DataFusionError> {
-        parts(states)?.for_each(|parts| self.0.merge(parts));
-        Ok(())
+        parts(states)?.try_for_each(|parts| self.parts.merge(parts))
     }
 
     fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<(), DataFusionError> {
-        numbers::<Int64Type>(values)?.iter().flatten().for_each(|value| self.0.remove(value));
+        self.of.values(values)?.there().for_each(|value| self.parts.remove(value));
         Ok(())
     }
 
@@ -194,12 +300,11 @@ impl Accumulator for One {
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>, DataFusionError> {
-        let sum = (self.0.count > 0).then_some(self.0.sum);
-        Ok(vec![ScalarValue::UInt64(Some(self.0.count)), ScalarValue::Decimal128(sum, 38, 0)])
+        self.of.states(&[self.parts]).iter().map(|column| ScalarValue::try_from_array(column, 0)).collect()
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue, DataFusionError> {
-        Ok(ScalarValue::Float64(self.0.mean()))
+        self.of.mean(self.parts)
     }
 
     fn size(&self) -> usize {
@@ -208,12 +313,15 @@ impl Accumulator for One {
 }
 
 /// The mean of values each of which counts once.
-#[derive(Debug, Default)]
-struct Distinct(HashSet<i64>);
+#[derive(Debug)]
+struct Distinct {
+    of: Of,
+    values: HashSet<i128>,
+}
 
 impl Accumulator for Distinct {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<(), DataFusionError> {
-        self.0.extend(numbers::<Int64Type>(values)?.iter().flatten());
+        self.values.extend(self.of.values(values)?.there());
         Ok(())
     }
 
@@ -224,24 +332,26 @@ impl Accumulator for Distinct {
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>, DataFusionError> {
-        let values: Int64Array = self.0.iter().copied().map(Some).collect();
-        Ok(vec![SingleRowListArrayBuilder::new(Arc::new(values)).build_list_scalar()])
+        let values = self.of.column(self.values.iter().copied());
+        Ok(vec![SingleRowListArrayBuilder::new(values).build_list_scalar()])
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue, DataFusionError> {
         let mut parts = Parts::default();
-        self.0.iter().for_each(|value| parts.add(*value));
-        Ok(ScalarValue::Float64(parts.mean()))
+        self.values.iter().try_for_each(|value| parts.add(*value))?;
+        self.of.mean(parts)
     }
 
     fn size(&self) -> usize {
-        size_of::<Self>() + self.0.capacity() * size_of::<i64>()
+        size_of::<Self>() + self.values.capacity() * size_of::<i128>()
     }
 }
 
 /// The means of many groups at once.
-#[derive(Default)]
-struct Many(Vec<Parts>);
+struct Many {
+    of: Of,
+    parts: Vec<Parts>,
+}
 
 impl GroupsAccumulator for Many {
     fn update_batch(
@@ -251,27 +361,23 @@ impl GroupsAccumulator for Many {
         filter: Option<&BooleanArray>,
         total: usize,
     ) -> Result<(), DataFusionError> {
-        let array = numbers::<Int64Type>(values)?;
-        self.0.resize(total, Parts::default());
-        for (row, group) in groups.iter().enumerate().filter(|(row, _)| counts(array, filter, *row)) {
-            self.0[*group].add(array.value(row));
-        }
-        Ok(())
+        let values = self.of.values(values)?;
+        self.parts.resize(total, Parts::default());
+        let mut rows = groups.iter().enumerate().filter(|(row, _)| counts(values.array(), filter, *row));
+        rows.try_for_each(|(row, group)| self.parts[*group].add(values.value(row)))
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef], groups: &[usize], total: usize) -> Result<(), DataFusionError> {
-        self.0.resize(total, Parts::default());
-        parts(states)?.zip(groups).for_each(|(parts, group)| self.0[*group].merge(parts));
-        Ok(())
+        self.parts.resize(total, Parts::default());
+        parts(states)?.zip(groups).try_for_each(|(parts, group)| self.parts[*group].merge(parts))
     }
 
     fn evaluate(&mut self, emit: EmitTo) -> Result<ArrayRef, DataFusionError> {
-        let means = emit.take_needed(&mut self.0).into_iter().map(Parts::mean);
-        Ok(Arc::new(means.collect::<Float64Array>()))
+        self.of.means(&emit.take_needed(&mut self.parts))
     }
 
     fn state(&mut self, emit: EmitTo) -> Result<Vec<ArrayRef>, DataFusionError> {
-        columns(&emit.take_needed(&mut self.0))
+        Ok(self.of.states(&emit.take_needed(&mut self.parts)))
     }
 
     fn convert_to_state(
@@ -279,15 +385,15 @@ impl GroupsAccumulator for Many {
         values: &[ArrayRef],
         filter: Option<&BooleanArray>,
     ) -> Result<Vec<ArrayRef>, DataFusionError> {
-        let array = numbers::<Int64Type>(values)?;
-        let alone = |row| match counts(array, filter, row) {
-            true => Parts { count: 1, sum: i128::from(array.value(row)) },
+        let values = self.of.values(values)?;
+        let alone = |row| match counts(values.array(), filter, row) {
+            true => Parts { count: 1, sum: values.value(row) },
             false => Parts::default(),
         };
-        columns(&(0..array.len()).map(alone).collect::<Vec<_>>())
+        Ok(self.of.states(&(0..values.array().len()).map(alone).collect::<Vec<_>>()))
     }
 
     fn size(&self) -> usize {
-        self.0.capacity() * size_of::<Parts>()
+        self.parts.capacity() * size_of::<Parts>()
     }
 }

@@ -149,7 +149,7 @@ fn two_databases_of_postgresql_and_a_folder_are_three_clouds() {
         "INSERT INTO people SELECT value, 'name ' || value % 9, value * 1.5 FROM generate_series(1, 500) AS t(value)",
     ]);
     let questions = [
-        ("SELECT count(*), sum(salary), avg(salary) FROM people", "500,187875.00,375.750000"),
+        ("SELECT count(*), sum(salary), avg(salary) FROM people", "500,187875.00,375.7500000000000000"),
         ("SELECT count(*), min(id) FROM people WHERE name = 'name 7'", "55,7"),
         ("SELECT count(*), max(id) FROM people WHERE salary BETWEEN 15 AND 30", "11,20"),
         ("SELECT count(*) FROM people WHERE name LIKE 'name 1%'", "56"),

@@ -10,10 +10,11 @@ use core::cmp::Ordering;
 
 use super::JoinedRows;
 use super::packed::{self, wrong};
-use super::plan::{Function, MEAN_DIGITS, Output, Place, Plan};
+use super::plan::{Function, Output, Place, Plan};
 use super::rows::value;
 use crate::key::push_value;
-use crate::wide::{power_of_ten, signed_quotient};
+use crate::mean::mean;
+use crate::wide::power_of_ten;
 use crate::{Error, Type, ValueRef};
 
 /// Bytes of the states that are no values.
@@ -206,9 +207,10 @@ impl Aggregate {
         Ok(match (self.function, self.kind) {
             (Function::Sum, Type::Numeric { precision, .. }) => ValueRef::Numeric(within(sum, precision)?),
             (Function::Sum, _) => ValueRef::BigInt(i64::try_from(sum).map_err(|_| out_of_range())?),
-            (_, Type::Numeric { precision, .. }) => {
-                let scaled = sum.checked_mul(10_i128.pow(u32::from(MEAN_DIGITS))).ok_or_else(out_of_range)?;
-                ValueRef::Numeric(within(signed_quotient(scaled, count), precision)?)
+            (_, Type::Numeric { precision, scale }) => {
+                let own = if let Type::Numeric { scale, .. } = self.of { scale } else { 0 };
+                let more = scale.saturating_sub(own);
+                ValueRef::Numeric(within(mean(sum, count, more).ok_or_else(out_of_range)?, precision)?)
             }
             _ => ValueRef::Double(sum as f64 / count as f64),
         })

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use super::{Condition, Source, Test};
 use crate::layout::Layout;
+use crate::mean::mean_digits;
 use crate::{ColumnId, Error, Type};
 use counterfoil_log::Order as _;
 
@@ -24,8 +25,7 @@ pub enum Function {
     Count,
     /// Their sum: of integers a BIGINT, of NUMERIC one of ten digits more. NULL where there are none.
     Sum,
-    /// Their mean: of integers a double, of NUMERIC one of four digits more behind the point, the rest cut off. NULL where there are
-    /// none.
+    /// Their mean: of integers a double, of NUMERIC one that has the digits of [`crate::mean_digits`] and is rounded. NULL where there are none.
     Mean,
     /// The least.
     Least,
@@ -108,12 +108,9 @@ pub struct Plan {
 }
 
 /// Digits that a NUMERIC has at most.
-const PRECISION_MAX: u8 = 38;
+pub(crate) const PRECISION_MAX: u8 = 38;
 /// Digits that a sum of NUMERIC has more than what it sums up.
 const SUM_DIGITS: u8 = 10;
-/// Digits that a mean of NUMERIC has more, behind the point.
-pub(super) const MEAN_DIGITS: u8 = 4;
-
 impl Plan {
     /// Whether rows of the answer stand for groups of rows.
     pub(super) fn is_grouped(&self) -> bool {
@@ -159,10 +156,10 @@ impl Plan {
                 (Function::Sum, Type::Numeric { precision, scale }) => {
                     Type::Numeric { precision: precision.saturating_add(SUM_DIGITS).min(PRECISION_MAX), scale }
                 }
-                (Function::Mean, Type::Numeric { precision, scale }) => Type::Numeric {
-                    precision: precision.saturating_add(MEAN_DIGITS).min(PRECISION_MAX),
-                    scale: scale.saturating_add(MEAN_DIGITS).min(PRECISION_MAX),
-                },
+                (Function::Mean, Type::Numeric { precision, scale }) => {
+                    let (precision, scale) = mean_digits(precision, scale);
+                    Type::Numeric { precision, scale }
+                }
                 _ => return Err(none()),
             },
         })

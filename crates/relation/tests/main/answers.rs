@@ -39,7 +39,13 @@ fn aggregate(function: Function, kind: Type, values: &[&Value]) -> Value {
         _ if count == 0 => Value::Null,
         Function::Sum if is_numeric => Value::Numeric(sum()),
         Function::Sum => Value::BigInt(sum() as i64),
-        Function::Mean if is_numeric => Value::Numeric(sum() * 10_000 / count),
+        Function::Mean if is_numeric => {
+            // Enough digits for any of these types, and then rounded to those that it has.
+            let Type::Numeric { precision, scale } = kind else { unreachable!() };
+            let more = u32::from(counterfoil_relation::mean_digits(precision, scale).1 - scale);
+            let halves = sum() * 10_i128.pow(more) * 2;
+            Value::Numeric((halves + halves.signum() * count) / (count * 2))
+        }
         Function::Mean => Value::Double(sum() as f64 / count as f64),
         Function::Least => there().min_by(|one, other| compare(one, other)).unwrap().clone(),
         Function::Greatest => there().max_by(|one, other| compare(one, other)).unwrap().clone(),

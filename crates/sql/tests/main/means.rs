@@ -37,9 +37,40 @@ fn a_mean_is_that_of_the_exact_sum() {
             "SELECT id, avg(big) OVER (ORDER BY id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM t WHERE id IN (1, 2, 4, 5, 6, 7) ORDER BY id",
             "1|9.223372036854776e+18\n2|-0.5\n4|-4.6071824188000174e+18\n5|0.5\n6|-9.007199254740992e+15\n7|9.007199254740992e+15",
         ),
-        ("SELECT avg(NULL::BIGINT), avg(3), avg(2.5::REAL), avg(1.25::NUMERIC(4,2))", "NULL|3|2.5|1.250000"),
+        ("SELECT avg(NULL::BIGINT), avg(3), avg(2.5::REAL), avg(1.25::NUMERIC(4,2))", "NULL|3|2.5|1.2500000000000000"),
         ("SELECT avg(big) FROM t WHERE id > 100", "NULL"),
         ("SELECT mean(t.small) FROM t, t u", "2.6"),
+    ] {
+        assert_eq!(database.ask(sql), expected, "{sql}");
+    }
+}
+
+/// It had six digits, and the others were cut off.
+#[test]
+fn a_mean_of_numeric_has_16_digits_and_is_rounded() {
+    let mut database = Database::after(
+        "CREATE TABLE n (id INTEGER PRIMARY KEY, m NUMERIC(9,2), w NUMERIC(38,0)); \
+         INSERT INTO n VALUES (1, 1, 99999999999999999999999999999999), (2, 1, 0), (3, 0, NULL), (4, NULL, 1)",
+    );
+    for (sql, expected) in [
+        ("SELECT avg(m) FROM n", "0.6666666666666667"),
+        // Not by relations themselves, but by the library.
+        (
+            "SELECT avg(m + 0), avg(-m), avg(m) FILTER (WHERE id > 3) FROM n",
+            "0.6666666666666667|-0.6666666666666667|NULL",
+        ),
+        ("SELECT avg(DISTINCT m), round(avg(m), 2) FROM n", "0.5000000000000000|0.67"),
+        (
+            "SELECT id > 1, avg(m) FROM n GROUP BY id > 1 ORDER BY 1",
+            "false|1.0000000000000000\ntrue|0.5000000000000000",
+        ),
+        (
+            "SELECT id, avg(m) OVER (ORDER BY id ROWS 2 PRECEDING) FROM n ORDER BY id",
+            "1|1.0000000000000000\n2|1.0000000000000000\n3|0.6666666666666667\n4|0.5000000000000000",
+        ),
+        // As far as 38 digits leave room for them.
+        ("SELECT avg(w) FROM n", "33333333333333333333333333333333.3333"),
+        ("SELECT avg(w + 0) FROM n", "33333333333333333333333333333333.3333"),
     ] {
         assert_eq!(database.ask(sql), expected, "{sql}");
     }
