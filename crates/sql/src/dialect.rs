@@ -7,6 +7,7 @@
 //! | numbers are rounded when cast to integers | cut | [`Arithmetic`] |
 //! | integers that overflow are an error | wrap around | [`Arithmetic`] |
 //! | `1 / 3.0` has 16 digits behind the point | 4 | [`Operators`] |
+//! | `n * INTERVAL '1 hour'` | refused | [`interval_times`] |
 //! | `avg` of NUMERIC has 16 digits behind the point, and is rounded | four more than its values, and cut | [`means`] |
 //! | `FETCH FIRST n ROWS ONLY`, `mod(a, b)`, `every(x)` | not read | [`rewrite`] |
 //! | `to_char(x, 'YYYY-MM-DD')` | another language of patterns, answered wrongly | [`rewrite`] |
@@ -47,6 +48,7 @@ use crate::functions::{self, Checked};
 use crate::growing;
 use crate::historian;
 use crate::idioms;
+use crate::interval_times;
 use crate::lists;
 use crate::means;
 use crate::naming;
@@ -400,6 +402,9 @@ impl ExprPlanner for Operators {
         expr: RawBinaryExpr,
         schema: &DFSchema,
     ) -> Result<PlannerResult<RawBinaryExpr>, DataFusionError> {
+        if let Some(planned) = interval_times::planned(&expr.left, &expr.op, &expr.right) {
+            return Ok(PlannerResult::Planned(planned));
+        }
         let (left, right) = coerce::operands(expr.left, &expr.op, expr.right, schema)?;
         let expr = RawBinaryExpr { op: expr.op, left, right };
         // Asking a long chain for its type takes as long as it is, at every link: most links need not be asked.

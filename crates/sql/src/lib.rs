@@ -48,6 +48,7 @@ mod information;
 mod inner_node;
 mod insert;
 mod interrupt;
+mod interval_times;
 mod joined;
 mod joining;
 mod leaf_node;

@@ -33,6 +33,26 @@ fn hold(database: &mut Database, table: &str, conditions: &[(&str, &str)]) {
     }
 }
 
+/// As PostgreSQL says.
+#[test]
+fn intervals_are_multiplied_and_divided_by_numbers() {
+    let mut database =
+        Database::after("CREATE TABLE n (i BIGINT, x NUMERIC(4,1)); INSERT INTO n VALUES (36, 1.5), (NULL, NULL)");
+    let at = "TIMESTAMP '2024-01-31 00:00:00'";
+    for (sql, expected) in [
+        (format!("SELECT {at} + i * INTERVAL '1 hour' FROM n"), "2024-02-01 12:00:00\nNULL"),
+        (format!("SELECT {at} + INTERVAL '1 day' * x FROM n"), "2024-02-01 12:00:00\nNULL"),
+        (format!("SELECT {at} + 2 * INTERVAL '1 month' - INTERVAL '1 day' / 2"), "2024-03-30 12:00:00"),
+        // Half a month is 15 days.
+        (format!("SELECT {at} + 0.5 * '3 months'::interval"), "2024-03-15 00:00:00"),
+        (format!("SELECT {at} + -1 * INTERVAL '90 minutes' * 2"), "2024-01-30 21:00:00"),
+        ("SELECT INTERVAL '1 day' / 0".into(), "error: division by zero"),
+        ("SELECT INTERVAL '1 month' * 1e10".into(), "error: an interval is out of range"),
+    ] {
+        assert_eq!(database.ask(&sql), expected, "{sql}");
+    }
+}
+
 #[test]
 fn texts_are_read_as_what_they_are_compared_with() {
     let mut database = ages();
