@@ -86,3 +86,17 @@ fn a_sum_may_leave_its_range_on_its_way_and_come_back() {
     let beyond = "SELECT sum(v) FROM (VALUES (9223372036854775807), (3)) AS s(v)";
     assert_eq!(database.ask(beyond), "error: a sum is out of the range of its type: cast to NUMERIC first");
 }
+
+#[test]
+fn the_sum_of_a_group_may_leave_its_range_on_its_way_too() {
+    let mut database = Database::new();
+    let some = "(VALUES ('a', 9223372036854775807), ('a', 3), ('b', NULL), ('a', -5), ('b', NULL), ('c', -9223372036854775808), ('c', 0)) AS s(k, v)";
+    let sums = format!("SELECT k, sum(v) FROM {some} GROUP BY k ORDER BY k");
+    assert_eq!(database.ask(&sums), "a|9223372036854775805\nb|NULL\nc|-9223372036854775808");
+    let chosen = format!("SELECT k, sum(v) FILTER (WHERE v <> 3) FROM {some} GROUP BY k ORDER BY k");
+    assert_eq!(database.ask(&chosen), "a|9223372036854775802\nb|NULL\nc|-9223372036854775808");
+    let beyond = format!("SELECT k, sum(v) FROM {some} WHERE v >= 0 GROUP BY k ORDER BY k");
+    assert_eq!(database.ask(&beyond), "error: a sum is out of the range of its type: cast to NUMERIC first");
+    let of_parts = format!("SELECT sum(v) FROM {some} GROUP BY GROUPING SETS ((k), ()) ORDER BY 1");
+    assert_eq!(database.ask(&of_parts), "-9223372036854775808\n-3\n9223372036854775805\nNULL");
+}

@@ -121,10 +121,6 @@ impl From<'_> {
                 let sums: Float64Array = summaries.map(|summary| summary.map(|summary| summary.sum.double())).collect();
                 Arc::new(sums)
             }
-            DataType::Int64 => {
-                let sum = |summary| i64::try_from(integer(summary)?).map_err(|_| Error::from(overflow()));
-                Arc::new(summaries.map(|summary| summary.map(sum).transpose()).collect::<Result<Int64Array>>()?)
-            }
             DataType::Decimal128(precision, scale) => {
                 let sums = summaries.map(|summary| summary.map(integer).transpose());
                 let sums = sums.collect::<Result<Decimal128Array>>()?;
