@@ -1,11 +1,14 @@
 //! What a cut leaves: a file that was being written under another name.
 //!
 //! Where writing is not whole or not at all, a file is written beside its place and put there by another name. A cut before that leaves
-//! the one beside, which no table has. What a listing shows of them is let go of after the next file that is written: one database at a
-//! time writes, and one file at a time, so whatever was there before that is of a cut. A table that is dropped takes all with it.
+//! the one beside, which no table has. What a listing shows of them is let go of after the next file that is written, or that a server
+//! refuses, which may be full of them: one database at a time writes, and one file at a time, so whatever was there before that is of a
+//! cut. So is what was refused itself. Of a server that is out of reach it is let go of with the next file. A table that is dropped takes
+//! all with it.
 
 use std::collections::{BTreeSet, HashMap};
 
+use counterfoil_disperse::Failure;
 use parking_lot::Mutex;
 
 const ENDING: &str = ".part";
@@ -37,8 +40,15 @@ impl Leftovers {
         };
     }
 
-    /// Those of a folder that nobody writes any more.
-    pub fn take(&self, folder: &str) -> BTreeSet<String> {
-        self.0.lock().remove(folder).unwrap_or_default()
+    /// Those of a folder that nobody writes any more, once a file was written or was not; of a server that is out of reach none.
+    pub fn take(&self, (folder, name): (&str, &str), done: &Result<(), Failure>) -> BTreeSet<String> {
+        let mut noted = self.0.lock();
+        if done.is_err() {
+            noted.entry(folder.to_owned()).or_default().insert(Self::beside(name));
+        }
+        match done {
+            Err(Failure::Unreachable(_)) => BTreeSet::new(),
+            _ => noted.remove(folder).unwrap_or_default(),
+        }
     }
 }

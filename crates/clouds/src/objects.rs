@@ -276,23 +276,23 @@ impl Store for Objects {
 
     fn put(&self, folder: &str, name: &str, bytes: &[u8]) -> Result<(), Failure> {
         let (address, bytes) = (self.address.clone(), Bytes::copy_from_slice(bytes));
-        let (own, name) = (folder.to_owned(), name.to_owned());
         if self.web.is_none() {
-            let path = address.path(&format!("{own}/{name}"));
+            let path = address.path(&format!("{folder}/{name}"));
             return self.with(SMALL, move |tried| {
                 let (path, bytes) = (path.clone(), bytes.clone());
                 async move { tried.operator.write(&path, bytes).await.map(drop) }
             });
         }
-        self.with(SMALL, move |tried| {
-            let (address, own, name, bytes) = (address.clone(), own.clone(), name.clone(), bytes.clone());
+        let (own, to) = (folder.to_owned(), name.to_owned());
+        let done = self.with(SMALL, move |tried| {
+            let (address, own, name, bytes) = (address.clone(), own.clone(), to.clone(), bytes.clone());
             async move { tried.put_by_renaming(&address, &own, &name, bytes).await }
-        })?;
-        for leftover in self.leftovers.take(folder) {
+        });
+        for leftover in self.leftovers.take((folder, name), &done) {
             // One that stays is shown by the next listing.
             drop(self.remove(self.address.path(&format!("{folder}/{leftover}"))));
         }
-        Ok(())
+        done
     }
 
     fn delete(&self, folder: &str, name: &str) -> Result<(), Failure> {

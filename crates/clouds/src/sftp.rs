@@ -121,11 +121,7 @@ impl Sftp {
             }
         }
         // A cut before this leaves the file beside.
-        session.asks(pace, session.rename(&beside, &self.path(&format!("{folder}/{name}")))).await?;
-        for leftover in self.leftovers.take(folder) {
-            self.remove(session, pace, folder, &leftover).await?;
-        }
-        Ok(())
+        session.asks(pace, session.rename(&beside, &self.path(&format!("{folder}/{name}")))).await
     }
 }
 
@@ -142,7 +138,12 @@ impl Store for Sftp {
     }
 
     fn put(&self, folder: &str, name: &str, bytes: &[u8]) -> Result<(), Failure> {
-        self.with(async |session, pace| self.write(session, pace, (folder, name), bytes).await)
+        let done = self.with(async |session, pace| self.write(session, pace, (folder, name), bytes).await);
+        for leftover in self.leftovers.take((folder, name), &done) {
+            // One that stays is shown by the next listing.
+            drop(self.delete(folder, &leftover));
+        }
+        done
     }
 
     fn delete(&self, folder: &str, name: &str) -> Result<(), Failure> {

@@ -295,6 +295,37 @@ fn what_cuts_leave_goes_with_the_next_file_or_the_table() {
 }
 
 #[test]
+fn what_cuts_left_goes_although_the_next_file_is_refused() {
+    for server in servers().filter(Server::has_folders) {
+        let store = server.store(PATIENCE);
+        store.put("folder", "first", b"whole").expect("put");
+        let folder = server.files().join("folder");
+        std::fs::write(folder.join("0123.parquet.part"), "half").expect("a file");
+        // Nobody writes a file where there is a folder.
+        std::fs::create_dir_all(folder.join("second.part").join("other")).expect("a folder");
+        store.list("folder").expect("listed");
+        let told = store.put("folder", "second", b"whole");
+        assert!(matches!(told, Err(Failure::Refused(_))), "{told:?}");
+        assert!(!folder.join("0123.parquet.part").exists());
+        assert_eq!(store.get("folder", "first", 0..5), Ok(Some(b"whole".to_vec())));
+    }
+}
+
+#[test]
+fn what_was_refused_itself_leaves_nothing() {
+    for server in servers().filter(|server| matches!(server, Server::Sftp(_))) {
+        let store = server.store(PATIENCE);
+        store.put("folder", "first", b"whole").expect("put");
+        let folder = server.files().join("folder");
+        // It is written beside its place, and cannot be put there.
+        std::fs::create_dir_all(folder.join("second").join("other")).expect("a folder");
+        let told = store.put("folder", "second", b"whole");
+        assert!(matches!(told, Err(Failure::Refused(_))), "{told:?}");
+        assert!(!folder.join("second.part").exists());
+    }
+}
+
+#[test]
 fn whom_the_server_does_not_know_is_refused_and_told_nothing() {
     let refused = |url: &str, file: &str, text: &str, word: &str| {
         let store = open_store_with_patience(url, Some(CloudSecret { file, text }), PATIENCE).expect("an address");
