@@ -38,6 +38,7 @@ mod placement;
 mod plain;
 mod provider;
 mod remembered;
+mod shown;
 mod state;
 mod stored;
 mod sums;

@@ -97,6 +97,16 @@ impl fmt::Display for Fault {
     }
 }
 
+impl Fault {
+    /// Whether the cloud may give later what it does not give now.
+    fn is_silence(&self) -> bool {
+        match self {
+            Self::Failed(failure) => !matches!(failure, Failure::Malformed(_)),
+            fault => *fault == Self::Slow,
+        }
+    }
+}
+
 impl Report {
     pub(crate) fn note(&mut self, cloud: usize, fault: Fault) {
         if !self.faults.contains(&(cloud, fault.clone())) {
@@ -108,6 +118,11 @@ impl Report {
     pub fn add(&mut self, other: Self) {
         other.faults.into_iter().for_each(|(cloud, fault)| self.note(cloud, fault));
         self.is_unverified |= other.is_unverified;
+    }
+
+    /// Whether a cloud did not answer, or was slow to.
+    pub(crate) fn is_silent(&self, cloud: usize) -> bool {
+        self.faults.iter().any(|(own, fault)| *own == cloud && fault.is_silence())
     }
 
     /// Whether a cloud has been found at fault.
@@ -153,10 +168,7 @@ impl Unanswered {
     /// Whether clouds may give it that do not answer now.
     #[must_use]
     pub fn may_come(&self) -> bool {
-        let is_silent = |(_, fault): &(usize, Fault)| match fault {
-            Fault::Failed(failure) => !matches!(failure, Failure::Malformed(_)),
-            fault => *fault == Fault::Slow,
-        };
+        let is_silent = |(_, fault): &(usize, Fault)| fault.is_silence();
         match self {
             Self::CalledOff => true,
             Self::Column { report, .. } | Self::Pieces { report, .. } | Self::Quorum { report, .. } => {
@@ -380,7 +392,7 @@ impl Table {
     }
 
     /// Parts of what was wanted, in order.
-    fn joined(&self, wanted: &[u16], parts: &[Found]) -> Found {
+    pub(crate) fn joined(&self, wanted: &[u16], parts: &[Found]) -> Found {
         let of = |(part, found): (u32, &Found)| {
             found.rows.iter().zip(0..).map(move |(row, at)| (*row, (part, at))).collect::<Vec<_>>()
         };
@@ -413,15 +425,29 @@ impl Table {
         let mut columns: Vec<Option<Plain>> = wanted.iter().map(|_| None).collect();
         for group in self.together(wanted) {
             let ids: Vec<u16> = group.iter().map(|at| wanted[*at]).collect();
-            let found = match (self.pieces_of(&ids), asking.goal) {
-                (Some(cut), _) => self.fetch_pieces(asking, (&ids, cut), wanted_rows, report)?,
-                (None, Goal::Reliability(_)) => self.fetch_confirmed(asking, &ids, wanted_rows, report)?,
-                (None, _) => self.fetch_all(asking, &ids, wanted_rows, report)?,
+            let found = match self.fetch_together(asking, &ids, wanted_rows, report) {
+                Err(why) => self.fetch_what_each_shows(asking, &ids, wanted_rows, (report, why))?,
+                Ok(found) => found,
             };
             group.iter().zip(found).for_each(|(at, column)| columns[*at] = Some(column));
         }
         // Each column is of one group.
         Ok(Found { rows, columns: columns.into_iter().flatten().collect() })
+    }
+
+    /// Columns that are fetched together, each from clouds that show all of these rows.
+    pub(crate) fn fetch_together(
+        &self,
+        asking: Asking<'_>,
+        ids: &[u16],
+        wanted: Wanted<'_>,
+        report: &mut Report,
+    ) -> Result<Vec<Plain>, Unanswered> {
+        match (self.pieces_of(ids), asking.goal) {
+            (Some(cut), _) => self.fetch_pieces(asking, (ids, cut), wanted, report),
+            (None, Goal::Reliability(_)) => self.fetch_confirmed(asking, ids, wanted, report),
+            (None, _) => self.fetch_all(asking, ids, wanted, report),
+        }
     }
 
     /// Columns, by their places, that are fetched together: whole ones, and those in pieces at the same clouds.

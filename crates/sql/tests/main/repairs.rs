@@ -93,31 +93,35 @@ fn a_file_that_is_not_as_it_was_written_is_mended() {
     }
 }
 
-/// A table of five files at each of three clouds, one of which is damaged at each: with rows of which the others have all. The files are
-/// given, which are damaged in the order of clouds.
+/// A table of five files at each of three clouds, of which some are damaged: of the first rows at these clouds, each a letter, of the next ones
+/// at those. The files are given, in the order of rows and clouds.
 fn damaged(at: &[&str]) -> (World, Vec<PathBuf>) {
+    damaged_as("encryption", at)
+}
+
+fn damaged_as(coding: &str, at: &[&str]) -> (World, Vec<PathBuf>) {
     let mut world = World::new();
-    let with = "WITH (engine = 'dispersed', clouds = 'a, b, c', may_fail = 1, may_collude = 1)";
+    let with =
+        format!("WITH (engine = 'dispersed', clouds = 'a, b, c', may_fail = 1, may_collude = 1, coding = '{coding}')");
     world.database.ask(&format!("CREATE TABLE t (id INT PRIMARY KEY, name TEXT FOR (equality), note TEXT) {with}"));
     let mut spoiled = Vec::new();
     for part in 0..5_usize {
-        let cloud = at.get(part).copied();
-        let before: BTreeSet<PathBuf> =
-            cloud.map_or_else(Vec::new, |cloud| files(&world.path(cloud))).into_iter().collect();
+        let clouds: Vec<String> = at.get(part).iter().flat_map(|at| at.chars()).map(String::from).collect();
+        let has = |world: &World| clouds.iter().flat_map(|cloud| files(&world.path(cloud))).collect::<BTreeSet<_>>();
+        let before = has(&world);
         let rows = format!(
             "SELECT i, 'name ' || i, 'note ' || i FROM generate_series({}, {}) AS s(i)",
             part * 10 + 1,
             part * 10 + 10
         );
         assert_eq!(world.database.ask(&format!("INSERT INTO t {rows}")), "INSERT 10");
-        let Some(cloud) = cloud else { continue };
-        let new = files(&world.path(cloud)).into_iter().filter(|path| !before.contains(path));
-        let path = new.max_by_key(|path| path.metadata().expect("a file").len()).expect("a new file");
-        let mut bytes = std::fs::read(&path).expect("a file");
-        let middle = bytes.len() / 2;
-        bytes[middle] ^= 1;
-        std::fs::write(&path, bytes).expect("a changed file");
-        spoiled.push(path);
+        for path in &has(&world) - &before {
+            let mut bytes = std::fs::read(&path).expect("a file");
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 1;
+            std::fs::write(&path, bytes).expect("a changed file");
+            spoiled.push(path);
+        }
     }
     (world, spoiled)
 }
@@ -129,6 +133,38 @@ fn readable(world: &mut World) -> Vec<bool> {
     ["id", "name", "note"]
         .map(|column| world.database.ask(&format!("SELECT count({column}) FROM t WHERE {column} IS NOT NULL")) == "50")
         .to_vec()
+}
+
+#[test]
+fn what_each_cloud_can_show_is_read_where_all_have_damaged_files() {
+    for coding in ["encryption", "encryption, replication", "encryption, dispersion"] {
+        let (mut world, _) = damaged_as(coding, &["a", "b", "c"]);
+        for (sql, expected) in [
+            (ALL_FIFTY, "50|50|50|341"),
+            (
+                "SELECT id, note FROM t WHERE name IN ('name 3', 'name 13', 'name 23', 'name 33') ORDER BY id",
+                "3|note 3\n13|note 13\n23|note 23\n33|note 33",
+            ),
+            ("SELECT count(note) FROM t WHERE name = 'nobody'", "0"),
+            ("SELECT count(*), sum(id) FROM t WHERE name = 'name 7'", "1|7"),
+            ("SELECT note FROM t WHERE name = 'name 50' AND id > 3", "note 50"),
+        ] {
+            assert_eq!(world.database.ask(sql), expected, "{coding}: {sql}");
+        }
+        let notices = world.database.session.take_notices().join("\n");
+        assert!(notices.contains("REPAIR TABLE t EXTENDED puts there anew"), "{coding}: {notices}");
+        assert_eq!(world.database.ask("UPDATE t SET note = 'new' WHERE name = 'name 13'"), "UPDATE 1", "{coding}");
+        assert_eq!(world.database.ask("SELECT id FROM t WHERE note = 'new'"), "13", "{coding}");
+    }
+}
+
+#[test]
+fn what_no_cloud_can_show_is_said_where_it_is_asked_for() {
+    let (mut world, _) = damaged(&["abc"]);
+    for sql in [ALL_FIFTY, "SELECT id, name, note FROM t WHERE name = 'name 3'"] {
+        let told = world.database.ask(sql);
+        assert!(told.starts_with("error: column ") && told.contains("is not as it was written"), "{sql}: {told}");
+    }
 }
 
 #[test]
