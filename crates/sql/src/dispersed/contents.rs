@@ -9,14 +9,13 @@
 //! All fragments of a row follow from its values: those are read from clouds that show them as they were sealed. Behind 1 all clouds have
 //! what any of them could show, so that 2 is done at one after the other, and no row goes that is nowhere else.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use counterfoil_disperse::{Asking, Compared, Failure, Found, Goal, Layout, Report, Rows, Table as Away};
 use counterfoil_relation::Table;
 
 use super::readable::{Place, UNREAD_MOST, Unread};
-use super::repair::{ROWS, Repaired, There};
+use super::repair::{Done, ROWS, Repaired, There};
 use super::waiting::Waiting;
 use super::{shared, unanswered};
 use crate::error::{Error, Result};
@@ -24,7 +23,7 @@ use crate::session::Session;
 
 impl Session {
     /// Compares what clouds that have all rows show of them with what they were given, and mends it.
-    pub(super) fn compare_contents(&mut self, table: &Arc<Table>, done: &mut BTreeMap<String, Repaired>) -> Result<()> {
+    pub(super) fn compare_contents(&mut self, table: &Arc<Table>, done: &mut Done) -> Result<()> {
         let engine = self.engine().clone();
         let _one_at_a_time = shared(&engine).telling.lock();
         let (kept, seen, _) = self.look(table)?;
@@ -32,7 +31,7 @@ impl Session {
             let is_current = layout.number == kept.current().number;
             let has = |cloud: &usize| !layout.dropped.contains(&(*cloud as u16));
             for cloud in (0..layout.declaration.clouds.len()).filter(has) {
-                let own = done.entry(layout.declaration.clouds[cloud].clone()).or_default();
+                let own = done.entry((layout.number, layout.declaration.clouds[cloud].clone())).or_default();
                 // One that does not answer is not asked again.
                 if own.failure.is_none() || own.is_damaged {
                     let place = Place { layout, state: &layout.state, away: &seen.away };
@@ -40,7 +39,7 @@ impl Session {
                 }
             }
             for cloud in (0..layout.declaration.clouds.len()).filter(has) {
-                let own = done.entry(layout.declaration.clouds[cloud].clone()).or_default();
+                let own = done.entry((layout.number, layout.declaration.clouds[cloud].clone())).or_default();
                 if own.is_damaged && self.forgets(table, layout, &seen.away, cloud)? {
                     let place = Place { layout, state: &layout.state, away: &seen.away };
                     let anew = self.repair_at(table, (place, is_current), (cloud, There::default()))?;

@@ -106,6 +106,16 @@ impl Lost {
     }
 }
 
+/// What was done, by the layout and its clouds' names.
+pub(super) type Done = BTreeMap<(u32, String), Repaired>;
+
+/// The same by clouds, of whichever layout.
+fn by_clouds(done: Done) -> BTreeMap<String, Repaired> {
+    let mut all: BTreeMap<String, Repaired> = BTreeMap::new();
+    done.into_iter().for_each(|((_, cloud), own)| all.entry(cloud).or_default().add(own));
+    all
+}
+
 /// What was done at a cloud.
 #[derive(Default)]
 pub(super) struct Repaired {
@@ -173,6 +183,7 @@ impl Session {
         if how == How::Contents {
             self.compare_contents(&table, &mut done)?;
         }
+        let mut done = by_clouds(done);
         self.tell_the_rest(&table, &mut done)?;
         self.note_catalogues(&table, &shown, &mut done)?;
         let texts = |text: &dyn Fn(&Repaired) -> String| done.values().map(|of| Some(text(of))).collect::<Vec<_>>();
@@ -224,12 +235,12 @@ impl Session {
         Ok(())
     }
 
-    /// What was done at each cloud, by its name; and whether the database had been put back.
+    /// What was done at each cloud; and whether the database had been put back.
     fn repair_layouts(
         &mut self,
         table: &Arc<Table>,
         (tidied, all_show_catalogue, how): (&Tidied, bool, How),
-    ) -> Result<(BTreeMap<String, Repaired>, bool)> {
+    ) -> Result<(Done, bool)> {
         let takes_over = how == How::TakeOver;
         let engine = self.engine().clone();
         let _one_at_a_time = shared(&engine).telling.lock();
@@ -240,7 +251,7 @@ impl Session {
         }
         let may_fail = kept.declaration().may_fail;
         let may_remove = |cloud: usize| takes_over || tidied.knows_strays(cloud, may_fail);
-        let mut done: BTreeMap<String, Repaired> = BTreeMap::new();
+        let mut done = Done::new();
         for (layout, seen) in kept.layouts().iter().zip(seen) {
             let (is_current, state) = (layout.number == kept.current().number, seen.state(layout));
             let place = Place { layout, state: &state, away: &seen.away };
@@ -253,7 +264,7 @@ impl Session {
                     }
                     Err(failure) => Repaired::failed(&failure),
                 };
-                done.entry(layout.declaration.clouds[cloud].clone()).or_default().add(repaired);
+                done.insert((layout.number, layout.declaration.clouds[cloud].clone()), repaired);
             }
         }
         Ok((done, is_put_back))

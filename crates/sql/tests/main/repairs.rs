@@ -242,6 +242,24 @@ fn what_nobody_can_give_back_does_not_keep_a_table_where_it_lay() {
     assert!(shown.lines().take(3).all(|line| line.ends_with("|0|0|0|0")), "{shown}");
 }
 
+#[test]
+fn a_damaged_file_of_one_layout_is_no_damage_of_another() {
+    let (mut world, spoiled) = damaged(&["abc"]);
+    // What can be read moves, and the rest stays where it lies.
+    assert_eq!(world.database.ask("REFRESH TABLE t"), "REFRESH TABLE");
+    world.database.ask("REPAIR TABLE t");
+    let before: BTreeSet<PathBuf> = ["a", "b", "c"].iter().flat_map(|cloud| files(&world.path(cloud))).collect();
+    assert!(spoiled.iter().all(|path| before.contains(path)), "they are kept, since nobody can give them back");
+    let told = world.database.ask("REPAIR TABLE t EXTENDED");
+    for cloud in ["a", "b", "c"] {
+        let own = told.lines().find(|line| line.starts_with(cloud)).expect("a line of each");
+        assert!(own.starts_with(&format!("{cloud}|0|0|")) && !own.ends_with("complete"), "{told}");
+    }
+    // The 40 rows that lie well are not given anew.
+    let after: BTreeSet<PathBuf> = ["a", "b", "c"].iter().flat_map(|cloud| files(&world.path(cloud))).collect();
+    assert_eq!(before, after);
+}
+
 /// What a cloud has, as places of its tables.
 fn places(cloud: &Fickle) -> BTreeSet<(Name, u64)> {
     let mut all = BTreeSet::new();
