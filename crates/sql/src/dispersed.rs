@@ -36,6 +36,7 @@ mod dropped;
 mod following;
 mod foreign;
 mod goals;
+mod gone_on;
 mod leakage;
 mod learning;
 mod lease;

@@ -122,7 +122,8 @@ fn away(
         true => Vec::new(),
         false => ids.iter().enumerate().map(condition).collect(),
     };
-    let reading = Reading::of((&session.engine().dispersed, &*change.lease), table, &kept, None, None)?;
+    let dispersed = shared(session.engine()).clone();
+    let reading = Reading::of((&dispersed, &*change.lease), table, &kept, None, None)?;
     let interrupt = session.interrupt();
     let waiting = Waiting::statement(&interrupt);
     let ask = |opened: &disperse::Table, asked: Asking<'_>, report: &mut Report| {

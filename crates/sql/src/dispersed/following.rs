@@ -7,17 +7,17 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use counterfoil_disperse::Kept;
 use counterfoil_log::View;
 use counterfoil_relation::{Named, Table};
 use datafusion::sql::sqlparser::ast::{ObjectName, Visit, Visitor};
 
 use super::before;
-use super::catalogue::{self, is_learned};
 use super::claiming::{Claiming, Look};
 use super::learning::{Learns, later};
-use super::lease::emptied;
+use super::lease::{claiming, emptied};
 use super::leases::Leases;
-use super::{Dispersed, is_dispersed, is_put_back, kept, shared};
+use super::{Dispersed, is_dispersed, kept, shared};
 use crate::error::{Error, Result};
 use crate::session::Session;
 use crate::statement;
@@ -76,13 +76,11 @@ impl Session {
         }
         let view = self.guard.engine.store.snapshot()?;
         let kept = kept(&view, table)?;
-        let Some((claiming, None)) = self.claiming(&view, table, &kept)? else { return Ok(()) };
+        let Some((claiming, None)) = claiming(shared(self.engine()), &view, table, &kept)? else { return Ok(()) };
         drop(view);
         let looks = claiming.peek(shared(self.engine()));
-        let gone = claiming.gone(&looks).map(|cloud| before::gone(table, cloud));
-        let is_emptied = claiming.are_emptied(&looks, kept.declaration().may_fail);
-        let gone = gone.or_else(|| is_emptied.then(|| emptied(table, &claiming.clouds[0])));
-        let learned = match gone.map(Err).unwrap_or_else(|| later(table, &claiming, (&kept, None), &looks)) {
+        let end = ended(table, &claiming, &kept, &looks);
+        let learned = match end.map(Err).unwrap_or_else(|| later(table, &claiming, (&kept, None), &looks)) {
             Ok(None) => {
                 note_seen(&claiming, leases, table, &looks);
                 Ok(())
@@ -113,25 +111,37 @@ fn note_seen(claiming: &Claiming, leases: &Leases, table: &Table, looks: &[Look]
     }
 }
 
+/// Why clouds may not have rows of a view any more: other clients have told them something since, or nothing that they show leads here.
+pub(super) enum Overtaken {
+    ByWhatFollows,
+    /// The table was dropped, or its key was changed.
+    ByItsEnd(Error),
+}
+
 /// Whether other clients have told clouds something since a view: then they may have let go of rows that it has.
-pub(super) fn is_overtaken(dispersed: &Dispersed, view: &dyn View, table: &Table) -> Result<bool> {
-    let (kept, client) = (kept(view, table)?, dispersed.leases.client(view)?);
-    let Some((_, own)) = catalogue::own(dispersed, table) else { return Ok(false) };
+pub(super) fn is_overtaken(dispersed: &Dispersed, view: &dyn View, table: &Table) -> Result<Option<Overtaken>> {
+    let kept = kept(view, table)?;
     // Of one that was put back no question is narrowed.
-    let is_behind = is_put_back(view, &kept)? && !is_learned(&kept);
-    if is_behind || dispersed.leases.is_held(table.id) {
-        return Ok(false);
+    let Some((claiming, None)) = claiming(dispersed, view, table, &kept)? else { return Ok(None) };
+    if dispersed.leases.is_held(table.id) {
+        return Ok(None);
     }
-    let clouds = catalogue::of_view(view, &kept.declaration().clouds)?;
-    let catalogues = before::as_told(view, &own, &kept);
-    let at = (clouds, catalogues, before::names(view, &own));
-    let claiming = Claiming::new(dispersed, client, (table.id, &kept), at)?;
     let looks = claiming.peek(dispersed);
+    if let Some(end) = ended(table, &claiming, &kept, &looks) {
+        return Ok(Some(Overtaken::ByItsEnd(end)));
+    }
     let later = later(table, &claiming, (&kept, None), &looks);
     // What nobody here can read is something, too.
-    let is_overtaken = later.map_or(true, |later| later.is_some());
-    if is_overtaken {
+    if later.map_or(true, |later| later.is_some()) {
         dispersed.leases.note_overtaken(table.id);
+        return Ok(Some(Overtaken::ByWhatFollows));
     }
-    Ok(is_overtaken)
+    Ok(None)
+}
+
+/// Whether clouds show that another client has changed the key, or nothing of a table that they were told of.
+pub(super) fn ended(table: &Table, claiming: &Claiming, kept: &Kept, looks: &[Look]) -> Option<Error> {
+    let gone = claiming.gone(looks).map(|cloud| before::gone(table, cloud));
+    let is_emptied = || claiming.are_emptied(looks, kept.declaration().may_fail);
+    gone.or_else(|| is_emptied().then(|| emptied(table, &claiming.clouds[0])))
 }

@@ -26,7 +26,7 @@ use super::clouds::Cloud;
 use super::learning::{Later, Learns, later};
 use super::leases::{Leases, Wanted};
 use super::push::Told;
-use super::{define, dropped, foreign, is_dispersed, is_put_back, keep, kept, prefix, shared};
+use super::{Dispersed, define, dropped, foreign, is_dispersed, is_put_back, keep, kept, prefix, shared};
 use crate::error::{Error, Result};
 use crate::session::Session;
 use crate::statement;
@@ -237,7 +237,7 @@ impl Session {
             return Ok(Came::Leased(answered));
         }
         let kept = kept(view, table)?;
-        let Some((claiming, past)) = self.claiming(view, table, &kept)? else {
+        let Some((claiming, past)) = claiming(&dispersed, view, table, &kept)? else {
             return Ok(Came::Leased(vec![Ok(()); kept.declaration().clouds.len()]));
         };
         // What is claimed in vain is taken back as it goes.
@@ -270,26 +270,6 @@ impl Session {
         Ok(Came::Leased(answered))
     }
 
-    /// How a table is claimed, and of a database that was put back who it was before; none: it has no catalogue, and so no other clients.
-    ///
-    /// What such a database was is behind its clouds, as whoever put it back wanted it: REPAIR TABLE compares it. One that was brought back
-    /// from a cloud is to be the newest that there is.
-    pub(super) fn claiming(
-        &self,
-        view: &dyn View,
-        table: &Table,
-        kept: &Kept,
-    ) -> Result<Option<(Claiming, Option<Client>)>> {
-        let dispersed = shared(self.engine());
-        let Some((_, own)) = catalogue::own(dispersed, table) else { return Ok(None) };
-        let is_behind = is_put_back(view, kept)? && !is_learned(kept);
-        let past = is_behind.then(|| Leases::past(view)).transpose()?;
-        let clouds = catalogue::of_view(view, &kept.declaration().clouds)?;
-        let (client, catalogues) = (dispersed.leases.client(view)?, before::as_told(view, &own, kept));
-        let at = (clouds, catalogues, before::names(view, &own));
-        Ok(Some((Claiming::new(dispersed, client, (table.id, kept), at)?, past)))
-    }
-
     /// Says which clouds show less than they were told.
     fn note_put_back(&mut self, table: &Table, claiming: &Claiming, claimed: &Claimed, kept: &Kept) {
         for (at, (cloud, look)) in claiming.clouds.iter().zip(&claimed.looks).enumerate() {
@@ -311,7 +291,8 @@ impl Session {
     fn wait_for(&mut self, table: &Arc<Table>, mut rivals: BTreeMap<u64, Claim>, waits: &mut Waits) -> Result<()> {
         let dispersed = shared(self.engine()).clone();
         let view = self.newest_view()?;
-        let Some((claiming, _)) = self.claiming(&view, table, &kept(&view, table)?)? else { return Ok(()) };
+        let claiming = claiming(&dispersed, &view, table, &kept(&view, table)?)?;
+        let Some((claiming, _)) = claiming else { return Ok(()) };
         drop(view);
         let longest = rivals.values().map(Claim::outlives).max().unwrap_or_default();
         loop {
@@ -369,6 +350,25 @@ impl Session {
             true => Err(self.overtaken(table)),
         }
     }
+}
+
+/// How a table is claimed, and of a database that was put back who it was before; none: it has no catalogue, and so no other clients.
+///
+/// What such a database was is behind its clouds, as whoever put it back wanted it: REPAIR TABLE compares it. One that was brought back
+/// from a cloud is to be the newest that there is.
+pub(super) fn claiming(
+    dispersed: &Dispersed,
+    view: &dyn View,
+    table: &Table,
+    kept: &Kept,
+) -> Result<Option<(Claiming, Option<Client>)>> {
+    let Some((_, own)) = catalogue::own(dispersed, table) else { return Ok(None) };
+    let is_behind = is_put_back(view, kept)? && !is_learned(kept);
+    let past = is_behind.then(|| Leases::past(view)).transpose()?;
+    let clouds = catalogue::of_view(view, &kept.declaration().clouds)?;
+    let (client, catalogues) = (dispersed.leases.client(view)?, before::as_told(view, &own, kept));
+    let at = (clouds, catalogues, before::names(view, &own));
+    Ok(Some((Claiming::new(dispersed, client, (table.id, kept), at)?, past)))
 }
 
 /// The version of a table's catalogue, alone of what is kept of it.

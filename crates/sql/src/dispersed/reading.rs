@@ -8,6 +8,7 @@ use counterfoil_disperse::{self as disperse, Asking, Failure, Goal, Kept, Report
 use counterfoil_log::View;
 use counterfoil_relation::Table;
 
+use super::gone_on::why_they_lack_rows;
 use super::metering::Metering;
 use super::waiting::Waiting;
 use super::{Dispersed, kept, metered, notes, unanswered};
@@ -23,6 +24,8 @@ struct Part {
 
 /// Rows where they lie.
 pub(super) struct Reading<'a> {
+    /// As of when they lie there.
+    at: (&'a Dispersed, &'a dyn View),
     table: &'a Table,
     parts: Vec<Part>,
     goal: Goal,
@@ -41,7 +44,7 @@ pub(super) enum Since {
 impl<'a> Reading<'a> {
     /// All rows of a table that lie at clouds, or some of them, as `kept` says.
     pub(super) fn of(
-        (dispersed, view): (&Dispersed, &dyn View),
+        (dispersed, view): (&'a Dispersed, &'a dyn View),
         table: &'a Table,
         kept: &Kept,
         rows: Option<&Rows>,
@@ -55,7 +58,7 @@ impl<'a> Reading<'a> {
                 parts.push(Part { number: layout.number, state, opened });
             }
         }
-        Ok(Self { table, parts, goal: Goal::Ordinary })
+        Ok(Self { at: (dispersed, view), table, parts, goal: Goal::Ordinary })
     }
 
     /// The same of rows of a snapshot, wherever they lie now.
@@ -63,7 +66,7 @@ impl<'a> Reading<'a> {
     /// # Errors
     /// [`Error::Conflict`]: some were deleted meanwhile.
     pub(super) fn now(
-        (dispersed, now): (&Dispersed, &dyn View),
+        (dispersed, now): (&'a Dispersed, &'a dyn View),
         table: &'a Table,
         rows: &Rows,
         metering: &Metering,
@@ -115,7 +118,8 @@ impl<'a> Reading<'a> {
         Ok(true)
     }
 
-    /// Asks each layout; what is to be said of clouds is noted.
+    /// Asks each layout; what is to be said of clouds is noted. Where they are right that rows are not there it is said why, and nothing of
+    /// them.
     pub(super) fn each<T>(
         &self,
         waiting: &Waiting<'_>,
@@ -127,8 +131,13 @@ impl<'a> Reading<'a> {
             let mut report = Report::default();
             let answer = ask(opened, Asking { state, watch: waiting, goal: self.goal }, &mut report);
             let clouds = &opened.coder().declaration().clouds;
+            let why = match answer {
+                Err(Unanswered::CalledOff) => None,
+                _ => why_they_lack_rows(self.at, self.table, &mut report)?,
+            };
             noted.extend(notes(&self.table.name, clouds, &report));
-            answers.push(answer.map_err(|error| unanswered(&self.table.name, clouds, waiting, error))?);
+            let answer = answer.map_err(|error| unanswered(&self.table.name, clouds, waiting, error));
+            answers.push(answer.map_err(|error| why.unwrap_or(error))?);
         }
         Ok(answers)
     }

@@ -397,7 +397,7 @@ fn none_shown(table: &Table) -> Error {
 }
 
 /// Clouds that have nothing of a table may have let go of it after it moved to others: then what it was is not to be forgotten here.
-fn all_gone(table: &Table) -> Error {
+pub(super) fn all_gone(table: &Table) -> Error {
     Error::Misuse(format!(
         "table {0}: its clouds have none of the rows that this copy of the database knows: if it lies at other clouds by now, \
          `counterfoil restore --from URL NEW --key-file SHARES` brings it back from one of them; if all of its rows were deleted, \

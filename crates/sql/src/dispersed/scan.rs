@@ -21,13 +21,13 @@ use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSe
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
 use super::asked_where::{asked_at, fetched_from};
-use super::following::is_overtaken;
+use super::following::{Overtaken, is_overtaken};
 use super::metering::Metering;
 use super::reading::{Reading, Since, deleted};
 use super::turns::Turns;
 use super::waiting::Waiting;
 use super::{Dispersed, columns, conditions, is_put_back, kept, put_back};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::leaf_node::leaf_node;
 use crate::published::{Asking, Verdicts, in_turns};
 use crate::store::Store;
@@ -49,6 +49,17 @@ pub(super) struct Wanted {
     pub batch_rows: usize,
     /// What the batches are.
     pub schema: SchemaRef,
+}
+
+/// What does not show in an answer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hides {
+    /// Nothing that matters: what is gone cannot be had.
+    Nothing,
+    /// That it is of other rows, as many.
+    WhoseItIs,
+    /// That rows are gone: clouds do not name them.
+    WhatIsGone,
 }
 
 /// The plan node.
@@ -96,9 +107,9 @@ impl DispersedScan {
     /// Asks for rows, and checks what comes back.
     pub(super) fn read(&self, asking: &Asking, rows: &Rows, conditions: &[Condition]) -> Result<VecDeque<RecordBatch>> {
         let (waiting, ids) = (Waiting::scan(asking), self.ids());
-        let found = self.asked(&waiting, rows, conditions.is_empty(), |opened, asked, report| {
-            opened.read(asked, &ids, conditions, report)
-        })?;
+        let hides = if conditions.is_empty() { Hides::Nothing } else { Hides::WhatIsGone };
+        let found =
+            self.asked(&waiting, rows, hides, |opened, asked, report| opened.read(asked, &ids, conditions, report))?;
         let mut batches = VecDeque::new();
         for found in found {
             batches.extend(self.batches(&found)?);
@@ -109,19 +120,18 @@ impl DispersedScan {
 
     /// Those of some rows of which clouds say that conditions may be true.
     pub(super) fn matching(&self, asking: &Asking, rows: &Rows, conditions: &[Condition]) -> Result<Rows> {
-        let found = self.asked(&Waiting::scan(asking), rows, false, |opened, asked, report| {
+        let found = self.asked(&Waiting::scan(asking), rows, Hides::WhatIsGone, |opened, asked, report| {
             opened.read(asked, &[], conditions, report)
         })?;
         Ok(found.into_iter().flat_map(|found| found.rows).collect())
     }
 
-    /// Asks the clouds of each layout about rows of the snapshot, where they lie now; again, if they were on their way. `shows_all`: what
-    /// is gone shows in the answer, and what is there need not be looked at again.
+    /// Asks the clouds of each layout about rows of the snapshot, where they lie now; again, if they were on their way.
     pub(super) fn asked<T>(
         &self,
         waiting: &Waiting<'_>,
         rows: &Rows,
-        shows_all: bool,
+        hides: Hides,
         mut ask: impl FnMut(&disperse::Table, Ask<'_>, &mut Report) -> Result<T, Unanswered>,
     ) -> Result<Vec<T>> {
         if rows.is_empty() {
@@ -135,28 +145,35 @@ impl DispersedScan {
                 Reading::now((&self.dispersed, &now), &self.table, rows, &metering)?.with_goal(self.wanted.goal);
             let mut noted = Vec::new();
             let answer = reading.each(waiting, &mut noted, &mut ask);
-            let since = match shows_all && answer.is_ok() {
-                true => Since::Nothing,
-                false => reading.since(&self.store.snapshot()?)?,
-            };
-            match since {
-                // Each layout is dropped once: this comes to an end.
-                Since::Moved => continue,
-                Since::Deleted => break Err(deleted(&self.table)),
-                // Of what others have deleted nothing shows in an answer, but that it is not there.
-                Since::Nothing
-                    if (!shows_all || answer.is_err())
-                        && is_overtaken(&self.dispersed, &now, &self.table)?
-                        && !reading.are_there(waiting)? =>
-                {
-                    break Err(deleted(&self.table));
+            if hides != Hides::Nothing || answer.is_err() {
+                match reading.since(&self.store.snapshot()?)? {
+                    // Each layout is dropped once: this comes to an end.
+                    Since::Moved => continue,
+                    Since::Deleted => break Err(deleted(&self.table)),
+                    Since::Nothing => {}
                 }
-                Since::Nothing => noted.into_iter().for_each(|note| self.note(note)),
+                // Of what others have deleted nothing shows in an answer, but that it is not there.
+                if let Some(why) = self.overtaken(&now, hides)?
+                    && !reading.are_there(waiting)?
+                {
+                    break Err(why);
+                }
             }
+            noted.into_iter().for_each(|note| self.note(note));
             break answer;
         };
         metering.tell(&self.metrics);
         answer
+    }
+
+    /// What is to be said if rows of an answer are not there any more, for others may have let go of them.
+    fn overtaken(&self, now: &Snapshot, hides: Hides) -> Result<Option<Error>> {
+        Ok(match is_overtaken(&self.dispersed, now, &self.table)? {
+            Some(Overtaken::ByWhatFollows) => Some(deleted(&self.table)),
+            // What of a table that was dropped is there still is what it was.
+            Some(Overtaken::ByItsEnd(end)) => Some(end).filter(|_| hides == Hides::WhatIsGone),
+            None => None,
+        })
     }
 
     /// Where is counted what clouds were asked.

@@ -31,7 +31,7 @@ use datafusion::physical_plan::{
 };
 use datafusion::scalar::ScalarValue;
 
-use super::scan::DispersedScan;
+use super::scan::{DispersedScan, Hides};
 use super::turns::{ROWS_LEAST, in_turns};
 use super::waiting::Waiting;
 use crate::error::{Error, Result};
@@ -206,7 +206,8 @@ impl DispersedSums {
         while let Some(rows) = left.pop() {
             // Rows that are gone show in no sum: a cloud may have others in their stead.
             let ask = |opened: &Table, asked: Ask<'_>, report: &mut Report| self.answer(opened, asked, report);
-            match self.scan.asked(&Waiting::scan(asking), &rows, false, ask) {
+            let hides = if self.conditions.0.is_empty() { Hides::WhoseItIs } else { Hides::WhatIsGone };
+            match self.scan.asked(&Waiting::scan(asking), &rows, hides, ask) {
                 // Values that are added up here may have no room: fewer have.
                 Err(Error::Memory(_)) if rows.len() > ROWS_LEAST => {
                     asking.hold(0)?;

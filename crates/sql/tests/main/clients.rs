@@ -383,6 +383,21 @@ fn whoever_reads_a_table_that_was_dropped_elsewhere_hears_of_it() {
     other.ask("SELECT count(*) FROM t");
     let notices = other.session.take_notices().join("\n");
     assert!(notices.contains("if another client has dropped it, DROP TABLE t drops it here, too"), "{notices}");
+    // Who asks for values hears nothing else: its clouds are right that they have none.
+    for sql in [
+        "SELECT * FROM t",
+        "SELECT n FROM t WHERE id = 1",
+        "SELECT sum(n) FROM t",
+        "SELECT count(n) FROM t WHERE n > 0",
+    ] {
+        let told = other.ask(sql);
+        let all = format!("{told}\n{}", other.session.take_notices().join("\n"));
+        assert!(
+            told.starts_with("error") && told.contains("if another client has dropped it, DROP TABLE t"),
+            "{sql}: {told}"
+        );
+        assert!(!all.contains("does not show") && !all.contains("REPAIR TABLE t gives back"), "{sql}: {all}");
+    }
     assert_eq!(other.ask("DROP TABLE t"), "DROP TABLE");
 }
 
@@ -397,7 +412,10 @@ fn who_has_not_heard_that_a_table_was_dropped_makes_it_anew_at_no_cloud() {
     // One of the two that show nothing has not failed.
     let refused = other.ask("INSERT INTO t VALUES (2, 20)");
     assert!(refused.contains("show nothing of what they were told of it"), "{refused}");
+    other.session.take_notices();
     assert_eq!(other.ask("SELECT sum(n) FROM t"), "1");
+    let notices = other.session.take_notices().join("\n");
+    assert!(notices.contains("DROP TABLE t drops it here, too") && !notices.contains("does not show"), "{notices}");
 }
 
 #[test]

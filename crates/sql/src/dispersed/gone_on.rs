@@ -1,0 +1,96 @@
+//! Clouds that do not have what is known here may be right: others have dropped the table or changed the key, or this copy of the database
+//! was put back, and they have gone on since. Whoever asks for rows in vain says that, as whoever changes the table does, and blames nobody.
+
+use counterfoil_disperse::{Client, Failure, Fault, Kept, Report};
+use counterfoil_log::View;
+use counterfoil_relation::Table;
+
+use super::catalogue::{moved_since, of_another_version};
+use super::claiming::{Claiming, Look};
+use super::clouds::Cloud;
+use super::following::ended;
+use super::learning::{self, later, told_by_another};
+use super::lease::claiming;
+use super::repair::all_gone;
+use super::{Dispersed, before, foreign, is_put_back, kept};
+use crate::error::{Error, Result};
+
+/// Whether a cloud does not have what it should have.
+fn is_lacking(fault: &Fault) -> bool {
+    matches!(fault, Fault::Lacks | Fault::Failed(Failure::NoTable))
+}
+
+/// What has happened, where clouds lack rows and are not at fault; `report` blames them no more then.
+pub(super) fn why_they_lack_rows(
+    (dispersed, view): (&Dispersed, &dyn View),
+    table: &Table,
+    report: &mut Report,
+) -> Result<Option<Error>> {
+    if !report.faults.iter().any(|(_, fault)| is_lacking(fault)) {
+        return Ok(None);
+    }
+    let why = gone_on(dispersed, view, table)?;
+    if why.is_some() {
+        report.faults.retain(|(_, fault)| !is_lacking(fault));
+    }
+    Ok(why)
+}
+
+fn gone_on(dispersed: &Dispersed, view: &dyn View, table: &Table) -> Result<Option<Error>> {
+    let kept = kept(view, table)?;
+    if foreign::is_noted(view, table.id) {
+        return Ok(None);
+    }
+    let Some((claiming, past)) = claiming(dispersed, view, table, &kept)? else {
+        // Nothing but the rows themselves says so.
+        return Ok(is_put_back(view, &kept)?.then(|| older(table, "")));
+    };
+    let looks = if past.is_some() { claiming.look() } else { claiming.peek(dispersed) };
+    let Some(past) = past else { return Ok(ended(table, &claiming, &kept, &looks)) };
+    if let Some(cloud) = claiming.gone(&looks) {
+        return Ok(Some(before::gone(table, cloud)));
+    }
+    match claiming.are_emptied(&looks, kept.declaration().may_fail) {
+        true => Ok(Some(all_gone(table))),
+        false => gone_on_since(table, &claiming, (&kept, &past), &looks),
+    }
+}
+
+/// What clouds show to a copy of the database that was put back, as REPAIR TABLE says it.
+fn gone_on_since(
+    table: &Table,
+    claiming: &Claiming,
+    (kept, past): (&Kept, &Client),
+    looks: &[Look],
+) -> Result<Option<Error>> {
+    let mut newest: Option<(&Cloud, u64)> = None;
+    for (cloud, look) in claiming.clouds.iter().zip(looks) {
+        let all = look.contents().into_iter().flat_map(|contents| &contents.tables);
+        let Some((told, _)) = all.into_iter().find(|(told, _)| told.table == kept.declaration().table) else {
+            continue;
+        };
+        let Ok(there) = learning::shown(&told.parts) else { return Ok(Some(of_another_version(table, cloud))) };
+        let is_newer = |there: &Kept| there.current().number >= kept.current().number;
+        if there.as_ref().is_some_and(|there| !there.lies_as(kept) && is_newer(there)) {
+            return Ok(Some(moved_since(table, cloud)));
+        }
+        if newest.is_none_or(|(_, version)| told.version > version) {
+            newest = Some((cloud, told.version));
+        }
+    }
+    if let Some(later) = later(table, claiming, (kept, Some(past)), looks)? {
+        return Ok(Some(told_by_another(table, &later.cloud, (later.version, later.known))));
+    }
+    let newest = newest.filter(|(_, version)| *version > kept.version);
+    Ok(newest.map(|(cloud, version)| {
+        older(table, &format!(" (version {version} at cloud {}, here {})", cloud.name, kept.version))
+    }))
+}
+
+fn older(table: &Table, versions: &str) -> Error {
+    Error::Misuse(format!(
+        "table {0}: this copy of the database is older than what its clouds have{versions}: they have let go of rows since: \
+         REPAIR TABLE {0} lets go of those here, too",
+        table.name
+    ))
+}
