@@ -113,6 +113,25 @@ fn a_copy_from_before_rows_went_says_that_it_is_older_and_what_to_do() {
 }
 
 #[test]
+fn what_is_written_elsewhere_claims_no_table_that_was_brought_back() {
+    let (stage, _) = told();
+    lose(&stage);
+    bring_back(&stage, "dir:b");
+    // Once clouds hear of all that was brought back.
+    stage.good(&["db", "INSERT INTO people VALUES (2000, 'first', 2)"]);
+    // Whoever claims a table hears that a cloud is away.
+    set_there(&stage, "b", false);
+    let told = stage.run(&["db", "INSERT INTO people VALUES (3000, 'other', 3)"]);
+    assert!(
+        told.code == 0 && told.err.contains("table people: cloud b") && !told.err.contains("notes"),
+        "{}",
+        told.err
+    );
+    set_there(&stage, "b", true);
+    stage.good(&["db", "REPAIR TABLE people; REPAIR TABLE notes"]);
+}
+
+#[test]
 fn another_process_of_a_database_takes_away_no_lease_of_it() {
     let stage = with_another_client();
     stage.good(&["db", "REPAIR TABLE people"]);

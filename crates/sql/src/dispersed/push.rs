@@ -216,7 +216,8 @@ impl Session {
         let here = self.engine().relations.count(view, table).map_err(Error::Relation)?;
         let is_owed = !kept.current().state.owed().is_empty();
         let rows = here > 0 || kept.layouts().len() > 1 || is_owed || kept.layouts().iter().any(is_untold);
-        Ok(rows || is_put_back(view, kept)? || !self.catalogue_is_told(view, table, kept)?)
+        // Of a database that was put back, or brought back, clouds hear once: then its catalogue is told, too.
+        Ok(rows || !self.catalogue_is_told(view, table, kept)?)
     }
 
     pub(super) fn note_failures(&mut self, table: &str, clouds: &[String], told: &Told, what: &str) {
