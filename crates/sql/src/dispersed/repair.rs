@@ -185,7 +185,7 @@ impl Session {
         }
         let mut done = by_clouds(done);
         self.tell_the_rest(&table, &mut done)?;
-        self.note_catalogues(&table, &shown, &mut done)?;
+        self.note_catalogues(&table, &mut done)?;
         let texts = |text: &dyn Fn(&Repaired) -> String| done.values().map(|of| Some(text(of))).collect::<Vec<_>>();
         show::table(vec![
             ("cloud", done.keys().cloned().map(Some).collect()),
@@ -216,21 +216,11 @@ impl Session {
     }
 
     /// A cloud that does not show its catalogue is told nothing more, whatever it has.
-    fn note_catalogues(
-        &mut self,
-        table: &Table,
-        shown: &[Result<(), Failure>],
-        done: &mut BTreeMap<String, Repaired>,
-    ) -> Result<()> {
-        let view = self.view()?;
-        for (cloud, shown) in kept(&view, table)?.declaration().clouds.iter().zip(shown) {
-            let Err(failure) = shown else { continue };
-            let remedy = match failure {
-                Failure::Malformed(_) => format!(": REPAIR TABLE {} EXTENDED when the others answer", table.name),
-                _ => String::new(),
-            };
-            let own = done.entry(cloud.clone()).or_default();
-            own.failure.get_or_insert(format!("what brings the table back is not shown: {failure}{remedy}"));
+    fn note_catalogues(&mut self, table: &Arc<Table>, done: &mut BTreeMap<String, Repaired>) -> Result<()> {
+        let clouds = kept(&self.view()?, table)?.declaration().clouds.clone();
+        for (cloud, end) in clouds.into_iter().zip(self.catalogues_in_the_end(table)?) {
+            let Some(text) = end else { continue };
+            done.entry(cloud).or_default().failure.get_or_insert(text);
         }
         Ok(())
     }

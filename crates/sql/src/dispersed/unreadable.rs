@@ -13,10 +13,11 @@ use std::sync::Arc;
 use counterfoil_disperse::Failure;
 use counterfoil_relation::Table;
 
-use super::catalogue::{opened, own};
+use super::catalogue::{of_view, opened, own, told_of};
 use super::clouds::{self, Cloud};
 use super::push::Told;
 use super::repair::How;
+use super::waiting::Waiting;
 use super::{define, keep, kept, shared};
 use crate::error::{Error, Result};
 use crate::session::Session;
@@ -49,6 +50,36 @@ impl Session {
             self.notices.push(format!("cloud {name} could not show what brings tables back, and is told it anew"));
         }
         Ok(renewed)
+    }
+
+    /// At the end of a repair: for each cloud what speaks against counting on it to bring the table back. What it was told may not have
+    /// come there, or be damaged since.
+    pub(super) fn catalogues_in_the_end(&mut self, table: &Arc<Table>) -> Result<Vec<Option<String>>> {
+        let dispersed = shared(self.engine()).clone();
+        let view = self.guard.engine.store.snapshot()?;
+        let kept = kept(&view, table)?;
+        let Some((_, catalogue)) = own(&dispersed, table) else {
+            return Ok(vec![None; kept.declaration().clouds.len()]);
+        };
+        let (name, waiting) = (catalogue.name(), Waiting::statement(&self.planner.interrupt));
+        let ends = of_view(&view, &kept.declaration().clouds)?.into_iter().zip(told_of(&kept)).map(|(cloud, told)| {
+            match catalogue.contents(&*opened(&dispersed, &catalogue, &cloud)?, &waiting) {
+                Err(Failure::CalledOff) => Err(waiting.called_off()),
+                Err(failure @ Failure::Malformed(_)) => Ok(Some(format!(
+                    "what brings the table back is not shown: {failure}: REPAIR TABLE {} EXTENDED when the others answer",
+                    table.name
+                ))),
+                Err(failure) => Ok(Some(format!("what brings the table back is not shown: {failure}"))),
+                Ok(contents) => {
+                    let own = contents.tables.iter().find(|(shown, _)| shown.table == kept.declaration().table);
+                    let is_there = own.is_some_and(|(shown, places)| told.is_shown(shown, places));
+                    let is_there = is_there && told.called == name.as_str();
+                    let text = "what brings the table back is not there: it is told with the next change: the notes say why";
+                    Ok((!is_there).then(|| text.to_owned()))
+                }
+            }
+        });
+        ends.collect()
     }
 
     /// Whatever a cloud was told of any table was in vain.

@@ -209,6 +209,27 @@ fn no_cloud_lets_go_of_what_its_catalogue_still_leads_to() {
 }
 
 #[test]
+fn a_repair_is_complete_where_each_cloud_shows_what_brings_the_table_back() {
+    let cloud = Arc::new(Unheard::default());
+    let mut world = World::of(database(&cloud));
+    world.database.engine.belong_to(Arc::new(Owning));
+    world.database.session.note_split(&SECRET).expect("noted");
+    world.add("a", "unheard:");
+    ["b", "c"].into_iter().for_each(|cloud| world.add_folder(cloud));
+    let owner = &mut world.database;
+    owner.ask("CREATE TABLE t (id INT, n INT FOR (sum)) WITH (engine = 'dispersed', clouds = 'a, b, c')");
+    owner.ask("INSERT INTO t VALUES (1, 10), (2, 20)");
+    // It has lost it, and takes in no other one.
+    cloud.inner.drop_table(&Catalogue::new(Secret::new(SECRET)).name()).expect("gone");
+    cloud.is_deaf.store(true, Ordering::Relaxed);
+    let told = owner.ask("REPAIR TABLE t");
+    assert!(told.starts_with("a|0|0|what brings the table back is not there"), "{told}");
+    assert!(told.ends_with("b|0|0|complete\nc|0|0|complete"), "{told}");
+    cloud.is_deaf.store(false, Ordering::Relaxed);
+    assert_eq!(owner.ask("REPAIR TABLE t"), "a|0|0|complete\nb|0|0|complete\nc|0|0|complete");
+}
+
+#[test]
 fn a_table_that_is_dropped_while_it_moves_is_in_no_catalogue() {
     let cloud = Arc::new(Unheard::default());
     let mut owner = database(&cloud);
