@@ -46,6 +46,27 @@ impl Pieced<'_> {
         self.count() - self.wrong.len()
     }
 
+    /// Takes what a cloud gave; nothing: whoever asked it broke off.
+    fn take(
+        &mut self,
+        number: usize,
+        came: Option<Result<Came, Unanswered>>,
+        report: &mut Report,
+    ) -> Result<(), Unanswered> {
+        let broken = || Fault::Failed(Failure::Malformed("what asks it broke off".into()));
+        let fault = match came.transpose()? {
+            Some(Came::Late) => None,
+            Some(Came::Whole(gathered, fault)) => {
+                self.there[number] = Some(gathered);
+                fault
+            }
+            Some(Came::Not(fault)) => Some(fault),
+            None => Some(broken()),
+        };
+        fault.into_iter().for_each(|fault| report.note(self.holders[number], fault));
+        Ok(())
+    }
+
     /// The values, if they open.
     fn join(&mut self, table: &Table, asking: Asking<'_>, rows: &[u64]) -> Result<Option<Vec<Plain>>, Unanswered> {
         let (ids, there) = (self.ids, &self.there);
@@ -160,18 +181,9 @@ impl Table {
                 if running.is_empty() || opened.is_some() && pieced.right() >= quorum {
                     break Ok(opened);
                 }
-                match running.next() {
-                    None | Some((_, Some(Ok(Came::Late)))) => {}
-                    Some((number, Some(Ok(Came::Whole(gathered, fault))))) => {
-                        pieced.there[number] = Some(gathered);
-                        fault.into_iter().for_each(|fault| report.note(pieced.holders[number], fault));
-                    }
-                    Some((number, Some(Ok(Came::Not(fault))))) => report.note(pieced.holders[number], fault),
-                    Some((_, Some(Err(unanswered)))) => break Err(unanswered),
-                    Some((number, None)) => {
-                        let failure = Failure::Malformed("what asks it broke off".into());
-                        report.note(pieced.holders[number], Fault::Failed(failure));
-                    }
+                let Some((number, came)) = running.next() else { continue };
+                if let Err(unanswered) = pieced.take(number, came, report) {
+                    break Err(unanswered);
                 }
             };
             is_enough.store(true, Ordering::Relaxed);

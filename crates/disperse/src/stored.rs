@@ -89,6 +89,23 @@ enum Read {
     Gone,
 }
 
+/// Places of which rows were shown. Whoever has a machine answer for them chooses places: the hash is one that they do not know.
+#[derive(Default)]
+struct Places(hashbrown::HashSet<u64>);
+
+impl Places {
+    /// The rows of one of so many files that were not shown yet.
+    fn new_of(&mut self, rows: Fragments, files: usize) -> Fragments {
+        let Self(seen) = self;
+        if seen.is_empty() {
+            // Most files have as many rows as the first; but a listing may say what it likes.
+            seen.reserve(rows.places.len().saturating_mul(files).min(ROWS_RESERVED));
+        }
+        let new: Vec<usize> = (0..rows.places.len()).filter(|row| seen.insert(rows.places[*row])).collect();
+        if new.len() == rows.places.len() { rows } else { rows.chosen(&new) }
+    }
+}
+
 /// A provider that keeps objects.
 pub struct StoredProvider<S> {
     store: S,
@@ -223,35 +240,24 @@ impl<S: Store> Provider for StoredProvider<S> {
     ) -> Result<(), Failure> {
         let names = question.columns.iter().chain(&question.sums).chain(question.tests.iter().map(Test::column));
         let columns: BTreeSet<&str> = names.map(Name::as_str).collect();
-        // Whoever has a machine answer for them chooses places: the hash is one that they do not know.
-        let (mut seen, mut done, mut damaged) = (hashbrown::HashSet::new(), HashSet::new(), None);
+        let (mut seen, mut done, mut damaged) = (Places::default(), HashSet::new(), None);
         for _ in 0..PASSES_MAX {
             let mut names = self.files(table)?;
             names.retain(|name| done.insert(name.clone()));
             let (mut is_settled, count) = (true, names.len());
             for name in names {
-                let rows = match self.read_if_asked(table, &name, (question, &columns)) {
-                    Ok(Read::Rows(rows)) => rows,
-                    Ok(Read::NotAsked) => continue,
-                    Ok(Read::Gone) => {
-                        // It was written anew meanwhile, without some rows: the others are in a file that is listed now.
-                        is_settled = false;
-                        continue;
+                match self.read_if_asked(table, &name, (question, &columns)) {
+                    Ok(Read::Rows(rows)) => {
+                        let answer = evaluate(&seen.new_of(rows, count), question);
+                        let lacks = || Failure::Malformed(format!("file {} lacks a column", name.as_str()));
+                        take(answer.ok_or_else(lacks)?)?;
                     }
-                    Err(failure @ Failure::Malformed(_)) => {
-                        damaged.get_or_insert(failure);
-                        continue;
-                    }
+                    Ok(Read::NotAsked) => {}
+                    // It was written anew meanwhile, without some rows: the others are in a file that is listed now.
+                    Ok(Read::Gone) => is_settled = false,
+                    Err(failure @ Failure::Malformed(_)) => drop(damaged.get_or_insert(failure)),
                     Err(failure) => return Err(failure),
-                };
-                if seen.is_empty() {
-                    // Most files have as many rows as the first; but a listing may say what it likes.
-                    seen.reserve(rows.places.len().saturating_mul(count).min(ROWS_RESERVED));
                 }
-                let new: Vec<usize> = (0..rows.places.len()).filter(|row| seen.insert(rows.places[*row])).collect();
-                let rows = if new.len() == rows.places.len() { rows } else { rows.chosen(&new) };
-                let answer = evaluate(&rows, question);
-                take(answer.ok_or_else(|| Failure::Malformed(format!("file {} lacks a column", name.as_str())))?)?;
             }
             if is_settled {
                 return damaged.map_or(Ok(()), Err);

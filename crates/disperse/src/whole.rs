@@ -175,16 +175,12 @@ impl Table {
             damage = found.map(Fault::Failed);
             Ok(is_done)
         });
-        let nothing = |fault: Option<Fault>| Fetched {
-            columns: ids.iter().map(|_| None).collect(),
-            faults: fault.map(|fault| (cloud, fault)).into_iter().collect(),
-        };
+        let nothing = |fault: Option<Fault>| Fetched::of(cloud, ids.iter().map(|_| None).collect(), [fault, None]);
         match opened {
             Ok(Some(opened)) => match opened.in_order(&opening.columns, wanted.rows.len()) {
                 Some(columns) => {
                     let forged = columns.iter().any(Option::is_none).then_some(Fault::Forged);
-                    let faults = [forged, damage].into_iter().flatten().map(|fault| (cloud, fault)).collect();
-                    Ok(Fetched { columns, faults })
+                    Ok(Fetched::of(cloud, columns, [forged, damage]))
                 }
                 None => Ok(nothing(Some(damage.unwrap_or(Fault::Lacks)))),
             },
@@ -251,4 +247,10 @@ struct Fetched {
     columns: Vec<Option<Plain>>,
     /// What is to be said of it.
     faults: Vec<(usize, Fault)>,
+}
+
+impl Fetched {
+    fn of(cloud: usize, columns: Vec<Option<Plain>>, faults: [Option<Fault>; 2]) -> Self {
+        Self { columns, faults: faults.into_iter().flatten().map(|fault| (cloud, fault)).collect() }
+    }
 }
