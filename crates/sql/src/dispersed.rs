@@ -51,6 +51,7 @@ mod reading;
 mod repair;
 mod scan;
 mod sums;
+mod tidying;
 mod turns;
 mod unreadable;
 mod waiting;

@@ -23,12 +23,10 @@ use zeroize::Zeroizing;
 
 use super::before;
 use super::clouds::{self, Cloud};
-use super::learning::{self, is_later, told_by_another};
 use super::lease::both;
 use super::leases::Leases;
 use super::push::{Arrived, each};
-use super::waiting::Waiting;
-use super::{Dispersed, define, foreign, is_put_back, keep, kept, shared};
+use super::{Dispersed, define, is_put_back, keep, kept, shared};
 use crate::error::{Error, Result};
 use crate::session::Session;
 
@@ -121,24 +119,6 @@ pub(super) fn of_database(dispersed: &Dispersed) -> Option<(Arc<dyn Owner>, Cata
     let owner = dispersed.owner.get()?;
     let catalogue = Catalogue::new(secret(&*owner.catalogue_secret()?));
     Some((owner.clone(), catalogue))
-}
-
-/// What clouds show of the catalogue of a table.
-pub(super) struct Tidied {
-    /// For each what speaks against telling it something.
-    pub told: Vec<Result<(), Failure>>,
-    /// Which of them show what this database knows, if they were told of it.
-    pub is_shown: Vec<bool>,
-}
-
-impl Tidied {
-    /// Whether what a cloud has, and nobody here knows, is of nobody: it shows what leads to it, and so many others do that one of them would
-    /// show what others have told.
-    pub(super) fn knows_strays(&self, cloud: usize, may_fail: usize) -> bool {
-        let showing = self.is_shown.iter().filter(|shown| **shown).count();
-        // Of a cloud to which the table moved meanwhile nothing is known.
-        self.is_shown.get(cloud).is_some_and(|shown| *shown) && showing + may_fail >= self.is_shown.len()
-    }
 }
 
 /// Has a cloud let go of all that catalogues show of a table: that of now, and those of keys from before in which it may be still.
@@ -381,92 +361,6 @@ impl Session {
         parts.insert(HEADER.to_vec(), Zeroizing::new(owner.header()));
         before::add(view, &mut parts);
         Ok(parts)
-    }
-
-    /// Has clouds let go of entries of a table that nothing names any more, and goes on above what they have been told: after cuts, and
-    /// after the database was put back. For each cloud what speaks against it.
-    pub(super) fn tidy_catalogue(&mut self, table: &Arc<Table>, takes_over: bool) -> Result<Tidied> {
-        let dispersed = shared(self.engine()).clone();
-        let view = self.guard.engine.store.snapshot()?;
-        let kept = kept(&view, table)?;
-        let told = told_of(&kept);
-        let is_behind = is_put_back(&view, &kept)? && !is_learned(&kept);
-        let past = is_behind.then(|| Leases::past(&view)).transpose()?;
-        let mut done = Tidied { told: vec![Ok(()); told.len()], is_shown: vec![true; told.len()] };
-        let Some((_, own)) = own(&dispersed, table) else { return Ok(done) };
-        let (catalogues, mine) = (before::as_told(&view, &own, &kept), before::names(&view, &own));
-        if foreign::is_noted(&view, table.id) || foreign::is_told_by_another(&kept, &mine) {
-            return Err(foreign::refused(table));
-        }
-        let clouds = of_view(&view, &kept.declaration().clouds)?;
-        drop(view);
-        let interrupt = self.interrupt();
-        let waiting = Waiting::statement(&interrupt);
-        let mut anew = Vec::new();
-        for (at, (named, told)) in clouds.iter().zip(&told).enumerate() {
-            let catalogue = &catalogues[at];
-            let cloud = opened(&dispersed, catalogue, named)?;
-            let shown = match catalogue.contents(&*cloud, &waiting) {
-                Ok(contents) if before::is_gone(&contents, &kept.declaration().table, &mine) => {
-                    return Err(before::gone(table, named));
-                }
-                Ok(contents) => contents.tables,
-                Err(Failure::CalledOff) => return Err(waiting.called_off()),
-                Err(failure) => {
-                    (done.told[at], done.is_shown[at]) = (Err(failure), false);
-                    continue;
-                }
-            };
-            let shown = shown.into_iter().find(|(shown, _)| shown.table == kept.declaration().table);
-            // It may say that rows lie elsewhere by now, also where nobody here knows how to read it.
-            let there = shown.as_ref().map(|(told, _)| learning::shown(&told.parts)).transpose();
-            let there = there.map_err(|_| of_another_version(table, named))?.flatten();
-            if there
-                .as_ref()
-                .is_some_and(|there| !there.lies_as(&kept) && there.current().number >= kept.current().number)
-            {
-                return Err(moved_since(table, named));
-            }
-            if let (Some((shown, _)), Some(there)) = (&shown, &there)
-                && !takes_over
-                && is_later(&kept, (shown.version, there), past.as_ref())
-            {
-                // It did not answer when that was looked at before.
-                return Err(told_by_another(table, named, (shown.version, kept.version)));
-            }
-            let writers = there.map(|there| there.writers).unwrap_or_default();
-            match shown {
-                Some((shown, places)) if told.is_shown(&shown, &places) => {
-                    let stray: Vec<u64> = places.difference(&told.places()).copied().collect();
-                    if !stray.is_empty() {
-                        // What stays behind is older than what is there.
-                        drop(cloud.remove(&catalogue.name(), &stray));
-                    }
-                }
-                // It has lost some of it, or knows of a later day than this database.
-                Some((shown, places)) => {
-                    anew.push((at, Told::anew(&catalogue.name(), shown.version, &places), writers));
-                }
-                None => {
-                    done.is_shown[at] = told.version == 0;
-                    anew.push((at, Told::default(), writers));
-                }
-            }
-        }
-        if anew.is_empty() {
-            return Ok(done);
-        }
-        self.change(|_, change| {
-            let mut kept = super::kept(&*change.lease, table)?;
-            for (at, told, writers) in &anew {
-                kept.version = kept.version.max(told.version);
-                // What they told is let go of, and known to be.
-                kept.note_writers(writers);
-                kept.told.insert(clouds[*at].name.clone(), told.clone());
-            }
-            keep(&mut change.lease, table.id, &kept)
-        })?;
-        Ok(done)
     }
 
     /// Remembers that shares of the key were made: rows of dispersed tables are taken from then on. Clouds are told what these shares bring

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use counterfoil_disperse::fragments::Name;
-use counterfoil_disperse::{self as disperse, Catalogue, Client, Failure, Kept, Secret, TableNumber};
+use counterfoil_disperse::{self as disperse, Catalogue, Client, Failure, Kept, Layout, Secret, TableNumber};
 use counterfoil_log::{View, record_space};
 use counterfoil_relation::Table;
 use parking_lot::Mutex;
@@ -102,6 +102,26 @@ impl Due {
 }
 
 impl Dropped {
+    /// What the cloud of this number is to let go of, of a layout of a table that is dropped.
+    fn at(
+        (number, cloud): (u16, Cloud),
+        table: &Table,
+        (kept, layout): (&Kept, &Layout),
+        (rows, catalogue): (&Name, Option<String>),
+    ) -> Self {
+        let files_key = layout.secret.derive(disperse::Purpose::Files, &disperse::Scope::provider(number));
+        Self {
+            table: table.name.clone(),
+            number: define::has_key_backup(table).then_some(layout.declaration.table),
+            cloud: (cloud.name, cloud.url, cloud.secret_file),
+            rows: rows.as_str().to_owned(),
+            files_key: *files_key.expose(),
+            writers: kept.writers.clone(),
+            clouds: layout.declaration.clouds.clone(),
+            catalogue,
+        }
+    }
+
     fn of(bytes: &[u8]) -> Option<Self> {
         let (_, told) = bytes.split_first().filter(|(version, _)| **version == VERSION)?;
         postcard::from_bytes(told).ok()
@@ -120,6 +140,21 @@ impl Dropped {
     fn cloud(&self) -> Cloud {
         let (name, url, secret_file) = self.cloud.clone();
         Cloud { name, url, secret_file }
+    }
+
+    /// What is to be said of whose it is.
+    fn notice(&self, whose: &Whose) -> Option<String> {
+        let (table, cloud) = (&self.table, &self.cloud.0);
+        let why = match whose {
+            Whose::Nobodys => return None,
+            Whose::SomebodyElses => {
+                let text = "another client has gone on with it since it was dropped here: clouds keep it";
+                return Some(format!("table {table}: {text}"));
+            }
+            Whose::Unknown(None) => "somebody is about to change it".to_owned(),
+            Whose::Unknown(Some(failure)) => failure.to_string(),
+        };
+        Some(format!("table {table}: cloud {cloud} {LATER}: {why}"))
     }
 
     /// Has the cloud let go of it.
@@ -156,24 +191,13 @@ pub(super) fn note(
     let own = catalogue::of_database(shared(session.engine())).map(|(_, own)| own.name().as_str().to_owned());
     for layout in kept.layouts() {
         let coder = layout.coder().map_err(|refusal| Error::Sql(refusal.to_string()))?;
-        for (at, name) in layout.declaration.clouds.iter().enumerate() {
-            let Some(cloud) = clouds::named(&*change.lease, name)? else { continue };
-            if layout.dropped.contains(&(at as u16)) {
-                continue;
-            }
+        for (at, name) in (0_u16..).zip(&layout.declaration.clouds) {
+            let cloud = clouds::named(&*change.lease, name)?.filter(|_| !layout.dropped.contains(&at));
+            let Some(cloud) = cloud else { continue };
+            let rows = coder.table_name(at.into());
+            let dropped = Dropped::at((at, cloud), table, (kept, layout), (&rows, own.clone()));
             let number = layout.declaration.table;
-            let files_key = layout.secret.derive(disperse::Purpose::Files, &disperse::Scope::provider(at as u16));
-            let dropped = Dropped {
-                table: table.name.clone(),
-                number: define::has_key_backup(table).then_some(number),
-                cloud: (cloud.name, cloud.url, cloud.secret_file),
-                rows: coder.table_name(at).as_str().to_owned(),
-                files_key: *files_key.expose(),
-                writers: kept.writers.clone(),
-                clouds: layout.declaration.clouds.clone(),
-                catalogue: own.clone(),
-            };
-            let name = [RECORDS, &number, &layout.number.to_be_bytes(), &(at as u16).to_be_bytes()].concat();
+            let name = [RECORDS, &number, &layout.number.to_be_bytes(), &at.to_be_bytes()].concat();
             change.lease.put_record(record_space::SETTING, &name, &dropped.to_bytes())?;
         }
     }
@@ -256,24 +280,17 @@ impl Session {
         let is_own = |called: &String| catalogues.iter().any(|own| own.name().as_str() == called);
         let (mut goes, mut stays, mut notices) = (Vec::new(), Vec::new(), BTreeSet::new());
         for (name, dropped) in all {
-            let (table, cloud) = (&dropped.table, &dropped.cloud.0);
             if !dropped.catalogue.iter().all(is_own) {
                 stays.push(name);
                 continue;
             }
-            match looks.whose(&dropped.known(), dropped.number.is_some_and(|number| leased.contains(&number))) {
+            let is_leased = dropped.number.is_some_and(|number| leased.contains(&number));
+            let whose = looks.whose(&dropped.known(), is_leased);
+            notices.extend(dropped.notice(&whose));
+            match whose {
                 Whose::Nobodys => goes.push((name, dropped)),
-                Whose::SomebodyElses => {
-                    let text = "another client has gone on with it since it was dropped here: clouds keep it";
-                    notices.insert(format!("table {table}: {text}"));
-                    stays.push(name);
-                }
-                Whose::Unknown(failure) => {
-                    let why =
-                        failure.map_or_else(|| "somebody is about to change it".into(), |failure| failure.to_string());
-                    notices.insert(format!("table {table}: cloud {cloud} {LATER}: {why}"));
-                    dispersed.dropped.set(Instant::now() + PAUSE);
-                }
+                Whose::SomebodyElses => stays.push(name),
+                Whose::Unknown(_) => dispersed.dropped.set(Instant::now() + PAUSE),
             }
         }
         self.notices.extend(notices);

@@ -21,7 +21,7 @@ use counterfoil_relation::{Named, Table, TableId};
 
 use super::before;
 use super::catalogue::{self, is_learned};
-use super::claiming::{Claimed, Claiming, still};
+use super::claiming::{Claimed, Claiming, Look, still};
 use super::clouds::Cloud;
 use super::learning::{Later, Learns, later};
 use super::leases::{Leases, Wanted};
@@ -242,17 +242,8 @@ impl Session {
         };
         // What is claimed in vain is taken back as it goes.
         let mut claimed = claiming.claim(&dispersed, still)?;
-        if foreign::is_told_by_another(&kept, claiming.mine()) {
-            return Err(foreign::refused(table));
-        }
-        if let Some(cloud) = claiming.gone(&claimed.looks) {
-            return Err(before::gone(table, cloud));
-        }
-        if let Some(later) = later(table, &claiming, (&kept, past.as_ref()), &claimed.looks)? {
+        if let Some(later) = what_is_later(table, &claiming, (&kept, past.as_ref()), &claimed.looks)? {
             return Ok(Came::Behind(Box::new(later)));
-        }
-        if past.is_none() && claiming.are_emptied(&claimed.looks, kept.declaration().may_fail) {
-            return Err(emptied(table, &claiming.clouds[0]));
         }
         let stands = dispersed.leases.stands(table.id, wanted.version);
         let rivals = dispersed.leases.not_over(claiming.rivals(&claimed.looks, &stands));
@@ -261,10 +252,7 @@ impl Session {
         }
         self.note_put_back(table, &claiming, &claimed, &kept);
         claiming.sweep(&mut claimed);
-        for (cloud, look) in claiming.clouds.iter().zip(&claimed.looks) {
-            let contents = look.contents().into_iter();
-            contents.for_each(|contents| dispersed.leases.note_seen(table.id, &cloud.url, contents.places.iter()));
-        }
+        note_seen(&dispersed.leases, table, &claiming, &claimed.looks);
         let answered = claimed.answered.clone();
         dispersed.leases.hold(&dispersed, &mut self.leased, table.id, wanted, claimed);
         Ok(Came::Leased(answered))
@@ -369,6 +357,33 @@ pub(super) fn claiming(
     let (client, catalogues) = (dispersed.leases.client(view)?, before::as_told(view, &own, kept));
     let at = (clouds, catalogues, before::names(view, &own));
     Ok(Some((Claiming::new(dispersed, client, (table.id, kept), at)?, past)))
+}
+
+/// What others have told that is not known here, where clouds show nothing that keeps this client from changing the table.
+fn what_is_later(
+    table: &Table,
+    claiming: &Claiming,
+    (kept, past): (&Kept, Option<&Client>),
+    looks: &[Look],
+) -> Result<Option<Later>> {
+    if foreign::is_told_by_another(kept, claiming.mine()) {
+        return Err(foreign::refused(table));
+    }
+    if let Some(cloud) = claiming.gone(looks) {
+        return Err(before::gone(table, cloud));
+    }
+    let later = later(table, claiming, (kept, past), looks)?;
+    if later.is_none() && past.is_none() && claiming.are_emptied(looks, kept.declaration().may_fail) {
+        return Err(emptied(table, &claiming.clouds[0]));
+    }
+    Ok(later)
+}
+
+/// What was read needs not be read again.
+fn note_seen(leases: &Leases, table: &Table, claiming: &Claiming, looks: &[Look]) {
+    for (cloud, contents) in claiming.clouds.iter().zip(looks.iter().map(Look::contents)) {
+        contents.into_iter().for_each(|contents| leases.note_seen(table.id, &cloud.url, contents.places.iter()));
+    }
 }
 
 /// The version of a table's catalogue, alone of what is kept of it.

@@ -195,37 +195,49 @@ impl Session {
         let Some((current, before)) = kept.layouts().split_last() else { return Ok(false) };
         let mut is_changed = false;
         for layout in before.iter().filter(|layout| layout.state.live.is_empty()) {
-            let away = opened(&self.engine().dispersed, &view, table, layout)?;
-            let clouds = &layout.declaration.clouds;
-            let is_left = |cloud: usize| !current.declaration.clouds.contains(&clouds[cloud]);
-            let dispersed = shared(self.engine()).clone();
-            let (own, named) = (catalogue::own(&dispersed, table), of_layout(&view, layout)?);
-            let catalogues = own.map_or_else(Vec::new, |_| before::all(&dispersed, &view));
-            let dropped = each(clouds.len(), |cloud| {
-                if layout.dropped.contains(&(cloud as u16)) {
-                    return Ok(());
-                }
-                let shown = match named[cloud].as_ref().filter(|_| is_left(cloud)) {
-                    Some(named) => catalogue::let_go_at(&dispersed, &catalogues, (named, &layout.declaration.table)),
-                    None => Ok(()),
-                };
-                match &shown {
-                    Err(failure) if !catalogue::leads_nowhere(failure) => shown,
-                    _ => away.drop_at(cloud).and(shown),
-                }
-            });
-            self.change(|session, change| {
-                session.guard.transaction.be_durable();
-                let mut now = super::kept(&*change.lease, table)?;
-                for cloud in (0..dropped.len()).filter(|cloud| dropped[*cloud].is_ok()) {
-                    now.dropped(layout.number, cloud);
-                }
-                keep(&mut change.lease, table.id, &now)
-            })?;
-            self.note_failures(&table.name, clouds, &dropped, "keeps what has moved away, and lets go of it later");
+            let dropped = self.drop_layout(&view, table, (layout, current))?;
+            self.note_dropped(table, layout, &dropped)?;
             is_changed = true;
         }
         Ok(is_changed)
+    }
+
+    /// Has each cloud of a layout let go of it; and of what brings the table back, if it has nothing of the current one.
+    fn drop_layout(&self, view: &dyn View, table: &Table, (layout, current): (&Layout, &Layout)) -> Result<Told> {
+        let dispersed = shared(self.engine());
+        let away = opened(dispersed, view, table, layout)?;
+        let clouds = &layout.declaration.clouds;
+        let is_left = |cloud: usize| !current.declaration.clouds.contains(&clouds[cloud]);
+        let (own, named) = (catalogue::own(dispersed, table), of_layout(view, layout)?);
+        let catalogues = own.map_or_else(Vec::new, |_| before::all(dispersed, view));
+        Ok(each(clouds.len(), |cloud| {
+            if layout.dropped.contains(&(cloud as u16)) {
+                return Ok(());
+            }
+            let shown = match named[cloud].as_ref().filter(|_| is_left(cloud)) {
+                Some(named) => catalogue::let_go_at(dispersed, &catalogues, (named, &layout.declaration.table)),
+                None => Ok(()),
+            };
+            match &shown {
+                Err(failure) if !catalogue::leads_nowhere(failure) => shown,
+                _ => away.drop_at(cloud).and(shown),
+            }
+        }))
+    }
+
+    /// Step 6.
+    fn note_dropped(&mut self, table: &Table, layout: &Layout, dropped: &Told) -> Result<()> {
+        self.change(|session, change| {
+            session.guard.transaction.be_durable();
+            let mut now = kept(&*change.lease, table)?;
+            for cloud in (0..dropped.len()).filter(|cloud| dropped[*cloud].is_ok()) {
+                now.dropped(layout.number, cloud);
+            }
+            keep(&mut change.lease, table.id, &now)
+        })?;
+        let what = "keeps what has moved away, and lets go of it later";
+        self.note_failures(&table.name, &layout.declaration.clouds, dropped, what);
+        Ok(())
     }
 }
 

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use counterfoil_disperse::{Asking, Failure, Goal, Kept, Layout, Rows, State, Table as Away, Untold};
 use counterfoil_relation::Table;
 
-use super::catalogue::Tidied;
 use super::learning::Learns;
 use super::readable::Place;
+use super::tidying::Tidied;
 use super::waiting::Waiting;
 use super::{is_put_back, keep, kept, opened, shared};
 use crate::error::{Error, Result};
@@ -243,21 +243,31 @@ impl Session {
         let may_remove = |cloud: usize| takes_over || tidied.knows_strays(cloud, may_fail);
         let mut done = Done::new();
         for (layout, seen) in kept.layouts().iter().zip(seen) {
-            let (is_current, state) = (layout.number == kept.current().number, seen.state(layout));
-            let place = Place { layout, state: &state, away: &seen.away };
-            let has = |(cloud, _): &(usize, _)| !layout.dropped.contains(&(*cloud as u16));
-            for (cloud, there) in seen.there.into_iter().enumerate().filter(has) {
-                let repaired = match there {
-                    Ok(there) => {
-                        let removes = is_current && may_remove(cloud);
-                        self.repair_at(table, (place, removes), (cloud, there))?
-                    }
-                    Err(failure) => Repaired::failed(&failure),
-                };
-                done.insert((layout.number, layout.declaration.clouds[cloud].clone()), repaired);
-            }
+            let is_current = layout.number == kept.current().number;
+            self.repair_layout(table, (layout, seen), &|cloud| is_current && may_remove(cloud), &mut done)?;
         }
         Ok((done, is_put_back))
+    }
+
+    /// The same of one layout; from some clouds is taken what they are not to have.
+    fn repair_layout(
+        &mut self,
+        table: &Arc<Table>,
+        (layout, seen): (&Layout, Seen),
+        removes: &dyn Fn(usize) -> bool,
+        done: &mut Done,
+    ) -> Result<()> {
+        let state = seen.state(layout);
+        let place = Place { layout, state: &state, away: &seen.away };
+        let has = |(cloud, _): &(usize, _)| !layout.dropped.contains(&(*cloud as u16));
+        for (cloud, there) in seen.there.into_iter().enumerate().filter(has) {
+            let repaired = match there {
+                Ok(there) => self.repair_at(table, (place, removes(cloud)), (cloud, there))?,
+                Err(failure) => Repaired::failed(&failure),
+            };
+            done.insert((layout.number, layout.declaration.clouds[cloud].clone()), repaired);
+        }
+        Ok(())
     }
 
     /// What is known of a table, what its clouds say of each layout, and whether the database was put back.
