@@ -5,10 +5,12 @@
 //!    shows another cell, is named. Of cells in pieces it takes as many answers as give them back (pieced.rs).
 //! 2. Which rows an index code matches is asked of every cloud that has the code, `may_fail + 1` of them. One of those that answer is
 //!    honest, and names all rows that match: so all answers together miss none. What they name too much shows when the cells are
-//!    open. Where they differ, some of what they differ in is opened at once, and who is wrong is named (disputed.rs).
+//!    open. Where they differ, some of what they differ in is opened at once, and who is wrong is named (disputed.rs). Once more than
+//!    `may_fail` clouds have been found at fault nobody's word on that counts, and the rows that it left out are read, too.
 //! 3. Sums: sums.rs.
 //! 4. Who wants less, or more, says so (goal.rs).
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -123,6 +125,11 @@ impl Report {
     /// Whether a cloud did not answer, or was slow to.
     pub(crate) fn is_silent(&self, cloud: usize) -> bool {
         self.faults.iter().any(|(own, fault)| *own == cloud && fault.is_silence())
+    }
+
+    /// The clouds that gave not all of what they were asked for, or something else.
+    fn at_fault(&self) -> BTreeSet<usize> {
+        self.faults.iter().filter(|(_, fault)| *fault != Fault::Slow).map(|(cloud, _)| *cloud).collect()
     }
 
     /// Whether a cloud has been found at fault.
@@ -363,11 +370,26 @@ impl Table {
     ) -> Result<Found, Unanswered> {
         let mut rows = asking.state.live.clone();
         for condition in conditions {
+            if self.is_beyond_belief(asking.goal, report) {
+                break;
+            }
             if let Some(matching) = self.matching(asking, condition, report)? {
                 rows &= matching;
             }
         }
-        self.read_rows(asking, wanted, &rows, report)
+        let found = self.read_rows(asking, wanted, &rows, report)?;
+        let left_out = &asking.state.live - &rows;
+        if left_out.is_empty() || !self.is_beyond_belief(asking.goal, report) {
+            return Ok(found);
+        }
+        let others = self.read_rows(asking, wanted, &left_out, report)?;
+        Ok(self.joined(wanted, &[found, others]))
+    }
+
+    /// Whether so many clouds have been found at fault that those that say which rows match may all be wrong.
+    #[must_use]
+    pub fn is_beyond_belief(&self, goal: Goal, report: &Report) -> bool {
+        goal != Goal::Performance && report.at_fault().len() > self.coder.declaration().may_fail
     }
 
     /// The rows of these that are live, with the columns that are wanted.

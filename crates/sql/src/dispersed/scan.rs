@@ -1,13 +1,14 @@
 //! Asking clouds for rows: a plan node whose rows have been opened and checked before the first of them is given, or, where there is no
 //! room for all (`turns.rs`), the first of each turn.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::ops::Range;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
+use counterfoil_disperse::fragments::Name;
 use counterfoil_disperse::{self as disperse, Asking as Ask, Condition, Found, Kept, Layout, Report, Rows, Unanswered};
 use counterfoil_log::Snapshot;
 use counterfoil_relation::{Table, Test};
@@ -62,6 +63,23 @@ pub(super) enum Hides {
     WhatIsGone,
 }
 
+/// Who has been found at fault while rows were read in turns.
+#[derive(Default)]
+pub(super) struct AtFault {
+    /// By what the first cloud calls a layout's table.
+    of: BTreeMap<Name, Report>,
+    /// Whether nobody may be believed any more about which rows match.
+    pub is_beyond_belief: bool,
+}
+
+impl AtFault {
+    pub(super) fn add(&mut self, opened: &disperse::Table, goal: disperse::Goal, report: &Report) {
+        let all = self.of.entry(opened.coder().table_name(0)).or_default();
+        all.add(report.clone());
+        self.is_beyond_belief |= opened.is_beyond_belief(goal, all);
+    }
+}
+
 /// The plan node.
 #[derive(Clone)]
 pub(crate) struct DispersedScan {
@@ -105,11 +123,20 @@ impl DispersedScan {
     }
 
     /// Asks for rows, and checks what comes back.
-    pub(super) fn read(&self, asking: &Asking, rows: &Rows, conditions: &[Condition]) -> Result<VecDeque<RecordBatch>> {
+    pub(super) fn read(
+        &self,
+        asking: &Asking,
+        rows: &Rows,
+        conditions: &[Condition],
+        at_fault: &mut AtFault,
+    ) -> Result<VecDeque<RecordBatch>> {
         let (waiting, ids) = (Waiting::scan(asking), self.ids());
         let hides = if conditions.is_empty() { Hides::Nothing } else { Hides::WhatIsGone };
-        let found =
-            self.asked(&waiting, rows, hides, |opened, asked, report| opened.read(asked, &ids, conditions, report))?;
+        let found = self.asked(&waiting, rows, hides, |opened, asked, report| {
+            let found = opened.read(asked, &ids, conditions, report);
+            at_fault.add(opened, asked.goal, report);
+            found
+        })?;
         let mut batches = VecDeque::new();
         for found in found {
             batches.extend(self.batches(&found)?);
@@ -119,9 +146,17 @@ impl DispersedScan {
     }
 
     /// Those of some rows of which clouds say that conditions may be true.
-    pub(super) fn matching(&self, asking: &Asking, rows: &Rows, conditions: &[Condition]) -> Result<Rows> {
+    pub(super) fn matching(
+        &self,
+        asking: &Asking,
+        rows: &Rows,
+        conditions: &[Condition],
+        at_fault: &mut AtFault,
+    ) -> Result<Rows> {
         let found = self.asked(&Waiting::scan(asking), rows, Hides::WhatIsGone, |opened, asked, report| {
-            opened.read(asked, &[], conditions, report)
+            let found = opened.read(asked, &[], conditions, report);
+            at_fault.add(opened, asked.goal, report);
+            found
         })?;
         Ok(found.into_iter().flat_map(|found| found.rows).collect())
     }

@@ -5,7 +5,7 @@
 
 use counterfoil_disperse::Rows;
 
-use super::scan::DispersedScan;
+use super::scan::{AtFault, DispersedScan};
 use crate::error::{Error, Result};
 use crate::published::{Asking, Turn};
 
@@ -25,44 +25,50 @@ pub(super) fn in_turns(rows: &Rows) -> Vec<Rows> {
 enum Left {
     /// All, as far as is known.
     All,
-    /// These, so many at a time.
-    Some(Rows, u64),
+    /// These, so many at a time; and those that clouds left out.
+    Some(Rows, u64, Rows),
 }
 
 /// A scan, and what is left of it.
 pub(super) struct Turns {
     scan: DispersedScan,
     left: Left,
+    at_fault: AtFault,
 }
 
 impl Turns {
     pub(super) fn of(scan: DispersedScan) -> Self {
-        Turns { scan, left: Left::All }
+        Turns { scan, left: Left::All, at_fault: AtFault::default() }
     }
 
     /// The next rows.
     pub(super) fn next(&mut self, asking: &Asking) -> Result<Turn> {
         if let Left::All = self.left {
             let (rows, conditions) = self.scan.meant()?;
-            match self.scan.read(asking, &rows, &conditions) {
+            match self.scan.read(asking, &rows, &conditions, &mut self.at_fault) {
                 Err(Error::Memory(_)) if rows.len() > ROWS_LEAST => {}
                 batches => return Ok(Turn { batches: batches?, is_last: true }),
             }
             asking.hold(0)?;
-            let rows = if conditions.is_empty() { rows } else { self.scan.matching(asking, &rows, &conditions)? };
+            let all = rows.clone();
+            let rows = match conditions.is_empty() || self.at_fault.is_beyond_belief {
+                true => rows,
+                false => self.scan.matching(asking, &rows, &conditions, &mut self.at_fault)?,
+            };
             let most = (rows.len() / TURNS_FIRST).max(ROWS_LEAST);
-            self.left = Left::Some(rows, most);
+            let left_out = all - &rows;
+            self.left = Left::Some(rows, most, left_out);
         }
         self.some(asking)
     }
 
     fn some(&mut self, asking: &Asking) -> Result<Turn> {
-        let Left::Some(left, most) = &mut self.left else {
+        let Left::Some(left, most, left_out) = &mut self.left else {
             return Err(Error::Bug("a turn before the first one".into()));
         };
         loop {
             let rows: Rows = left.iter().take(usize::try_from(*most).unwrap_or(usize::MAX)).collect();
-            match self.scan.read(asking, &rows, &[]) {
+            match self.scan.read(asking, &rows, &[], &mut self.at_fault) {
                 Err(Error::Memory(_)) if *most > ROWS_LEAST => {
                     asking.hold(0)?;
                     *most = (*most / 2).max(ROWS_LEAST);
@@ -70,6 +76,9 @@ impl Turns {
                 batches => {
                     let batches = batches?;
                     *left -= &rows;
+                    if self.at_fault.is_beyond_belief {
+                        *left |= std::mem::take(left_out);
+                    }
                     return Ok(Turn { batches, is_last: left.is_empty() });
                 }
             }
