@@ -2,16 +2,33 @@
 
 use std::io::{self, Write};
 
-use counterfoil::Purged;
+use counterfoil::{Database, Lack, Purged};
 
 use crate::arguments::Only;
 use crate::context::Context;
 use crate::failure::{Failure, Result};
+use crate::inspect::bytes;
+use crate::terminal;
 
 pub fn reorganize(context: &Context, arguments: &Only) -> Result<()> {
     let database = context.open(&arguments.db)?;
     database.reorganize()?;
+    say_what_has_no_room(&database)?;
     Ok(database.close()?)
+}
+
+/// Steps that find no room wait until there is some, without an error: whoever asked for them is told.
+fn say_what_has_no_room(database: &Database) -> Result<()> {
+    let inspection = database.inspect()?;
+    for (table, found) in &inspection.relations {
+        if let Some(Lack { needed_bytes, left_bytes }) = found.lacks(inspection.room) {
+            let (needed, left) = (bytes(needed_bytes), bytes(left_bytes));
+            terminal::warning(format_args!(
+                "table {table} stays as it is: {needed} have to be free to tidy it, and {left} are; delete rows, or drop what is not needed"
+            ));
+        }
+    }
+    Ok(())
 }
 
 pub fn compact(context: &Context, arguments: &Only) -> Result<()> {

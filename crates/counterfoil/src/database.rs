@@ -58,11 +58,17 @@ const SPILL_BYTES_MAX: u64 = 64 << 30;
 const FRESH_ROW_BYTES: usize = 256;
 /// With fewer new rows in an index a run of it would not be worth its page.
 const FRESH_ROWS_MIN: usize = 16;
+/// And steps of merges look at so many entries at least, since the catalog lists what each of them makes.
+const STEP_ENTRIES: usize = 4096;
 /// Segments of tables are so many times as large as what is new may be: a segment is renewed where deletes and updates take more than
 /// half of that.
 const SEGMENT_TIMES: u64 = 256;
 const SEGMENT_BYTES_MIN: u64 = 1 << 20;
 const SEGMENT_BYTES_MAX: u64 = 64 << 20;
+/// Of a database with a limit they are this part of it: what is left of one finds room in what is kept for deletions, however much is
+/// gone everywhere.
+const SEGMENTS_OF_LIMIT: u64 = 64;
+const LIMITED_SEGMENT_BYTES_MIN: u64 = 256 << 10;
 
 impl Database {
     /// Makes a database. What is there already is never overwritten, and an attempt that is cut short leaves nothing
@@ -125,14 +131,24 @@ impl Database {
         let spill = asked.spill_folder.clone().map(|folder| Spill { folder, bytes_max: SPILL_BYTES_MAX });
         let (memory_bytes, reorganizes) = (asked.memory_bytes, asked.reorganize);
         let options = EngineOptions { memory_bytes, spill, is_tidied: reorganizes, ..EngineOptions::default() };
+        let segment_bytes_max = match store.volume().opened().header.layout.size_limit {
+            0 => SEGMENT_BYTES_MAX,
+            limit => (limit / SEGMENTS_OF_LIMIT).clamp(LIMITED_SEGMENT_BYTES_MIN, SEGMENT_BYTES_MAX),
+        };
         let (relations, options) = match asked.bounds()? {
-            None => (Relations::new(), options),
+            None => (Relations::new().with_segment_bytes(segment_bytes_max), options),
             Some(ram) => {
                 let fresh_rows = (ram.fresh() / FRESH_ROW_BYTES).clamp(FRESH_ROWS_MIN, FRESH_ROWS);
-                let relations = Relations::with_fresh_rows(fresh_rows).with_head_bytes(ram.heads());
-                let segment_bytes =
-                    (ram.fresh() as u64).saturating_mul(SEGMENT_TIMES).clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES_MAX);
-                (relations.with_new_bytes(ram.fresh()).with_segment_bytes(segment_bytes), ram.bounds(options))
+                let relations = Relations::with_fresh_rows(fresh_rows).with_step_entries(STEP_ENTRIES);
+                let segment_bytes = (ram.fresh() as u64).saturating_mul(SEGMENT_TIMES).max(SEGMENT_BYTES_MIN);
+                let segment_bytes = segment_bytes.min(segment_bytes_max);
+                (
+                    relations
+                        .with_head_bytes(ram.heads())
+                        .with_new_bytes(ram.fresh())
+                        .with_segment_bytes(segment_bytes),
+                    ram.bounds(options),
+                )
             }
         };
         let engine = Engine::new(store.clone(), Arc::new(relations), options)?;

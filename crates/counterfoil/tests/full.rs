@@ -102,3 +102,26 @@ fn fill_up(connection: &mut Connection) {
         from += 500;
     }
 }
+
+/// Of all segments a twentieth is left: each is renewed within what is kept for deletions.
+#[test]
+fn rows_that_were_deleted_everywhere_give_their_room_back() {
+    for ram in [None, Some(64 << 10)] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let options = ram.map_or(limited(&folder), |ram| limited(&folder).ram(ram));
+        let database = Database::create(options).expect("made");
+        let mut connection = database.connect().expect("connects");
+        run(&mut connection, "CREATE TABLE t (a BIGINT PRIMARY KEY, b TEXT)").expect("made");
+        let rows = fill(&mut connection);
+        run(&mut connection, "DELETE FROM t WHERE a % 20 <> 0").expect("deletes");
+        run(&mut connection, "VACUUM").unwrap_or_else(|error| panic!("{ram:?}: {error}"));
+        let more = format!(
+            "INSERT INTO t SELECT v, repeat('y', 1000) FROM generate_series(100001, {}) AS s(v)",
+            100_000 + rows * 3 / 4
+        );
+        run(&mut connection, &more).unwrap_or_else(|error| panic!("{ram:?}, behind {rows}: {error}"));
+        drop(connection);
+        let found = database.verify(&mut |_, _, _| ()).expect("verifies");
+        assert!(found.problems.is_empty(), "{:?}", found.problems);
+    }
+}

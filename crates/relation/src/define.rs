@@ -245,7 +245,9 @@ impl Making<'_> {
         }
         path::refuse_cycle(self.shared, &*self.writer, &name, &self.table, &parent)?;
         if parent_columns.len() != columns.len() {
-            return Err(Error::sql(format!("foreign key {name} has as many columns as it references")));
+            let (own, other) = (columns.len(), parent_columns.len());
+            let text = format!("foreign key {name} has {own} columns and references {other}: it needs as many");
+            return Err(Error::sql(text));
         }
         for (own, other) in columns.iter().zip(&parent_columns) {
             let kind = |table: &Table, id| table.position(id).map(|place| table.columns[place].kind);

@@ -190,7 +190,7 @@ fn go_on(
     inputs.iter().try_for_each(|run| run.check_length(writer)).map_err(access.named())?;
     let entries = inputs.iter().fold(0_u64, |sum, run| sum.saturating_add(run.entries));
     let share = usize::try_from(entries / PIECES_MAX).unwrap_or(usize::MAX);
-    let entries_max = shared.fresh_rows.saturating_mul(STEP_FRESH_PARTS).max(share);
+    let entries_max = shared.fresh_rows.saturating_mul(STEP_FRESH_PARTS).max(shared.step_entries).max(share);
     let entries_max = entries_max.min(usize::try_from(entries).unwrap_or(usize::MAX)).max(1);
     let beside = match merging.made.last() {
         Some(made) => Some(made.group()),

@@ -80,6 +80,14 @@ impl Relations {
         self
     }
 
+    /// The same, with steps of merges that look at so many entries at least, however few are fresh: each makes a piece that the catalog
+    /// lists. It may differ from open to open.
+    #[must_use]
+    pub fn with_step_entries(mut self, entries: usize) -> Self {
+        self.shared.step_entries = entries.max(1);
+        self
+    }
+
     /// The same, with another number of sorted runs of an index that are merged into one, at least 2: 8 unless told otherwise. Fewer make
     /// fewer runs, of each of which memory holds some hundred bytes, and write entries more often. It may differ from open to open.
     #[must_use]
