@@ -1,7 +1,7 @@
 //! Plans that were compiled on the host, with what they came to there: `crates/relation/examples/compile.rs` writes the file.
 //!
 //! ```text
-//! NAME ROWS BYTES \n  bytes of the plan  NAME ROWS BYTES \n ...
+//! NAME ROWS DIGEST BYTES \n  bytes of the plan  NAME ROWS DIGEST BYTES \n ...
 //! ```
 
 use alloc::string::{String, ToString};
@@ -19,10 +19,11 @@ pub struct Plans {
     at: usize,
 }
 
-/// A question, and how many rows the host's answer has.
+/// A question, and how many rows the host's answer has, with a digest of what they say.
 pub struct Question {
     pub name: String,
     pub rows: usize,
+    pub digest: u64,
     pub plan: Vec<u8>,
 }
 
@@ -53,10 +54,11 @@ impl Iterator for Plans {
         let line = self.line()?;
         let mut words = line.split(' ');
         let name = words.next()?.to_string();
-        let (rows, bytes): (usize, usize) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        let (rows, digest) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        let bytes = words.next()?.parse().ok()?;
         let mut plan = vec![0; bytes];
         self.file.read(self.at, &mut plan).then_some(())?;
         self.at += bytes;
-        Some(Question { name, rows, plan })
+        Some(Question { name, rows, digest, plan })
     }
 }

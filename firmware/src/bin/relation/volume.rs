@@ -20,6 +20,7 @@ use counterfoil_relation::{
 };
 use counterfoil_vault::{DangerFixedEntropy, DatabaseId, HEADER_BYTES, MadeHeader, Suite, Vault, VolumeKey};
 
+use crate::digest;
 use crate::figure7::{INDEXED, TABLES, Table};
 use crate::{IS_LITTLE, ROWS};
 
@@ -207,16 +208,17 @@ impl Volume {
         self.relations.count(&self.writer, &table).map_err(said)
     }
 
-    /// Runs a compiled plan; how many rows the answer has.
+    /// Runs a compiled plan; how many rows the answer has, and a digest of what they say.
     #[inline(never)]
-    pub fn ask(&self, plan: &[u8]) -> Result<usize, String> {
+    pub fn ask(&self, plan: &[u8]) -> Result<(usize, u64), String> {
         let plan = self.relations.compiled(&self.writer, plan).map_err(said)?;
         let mut answer = self.relations.answer(&self.writer, plan, QUESTION_BYTES).map_err(said)?;
-        let mut rows = 0;
+        let (mut rows, mut digest) = (0, 0_u64);
         while let Some(batch) = answer.next(&self.relations, &mut NoScratch).map_err(said)? {
             rows += batch.count();
+            digest = digest.wrapping_add(digest::of(&batch).map_err(said)?);
         }
-        Ok(rows)
+        Ok((rows, digest))
     }
 
     /// All tables and indexes in one piece each, a step and a commit at a time.
