@@ -21,7 +21,7 @@ use crate::error::Error;
 use crate::folding::{counts, numbers};
 
 /// The type of sums on their way: that of 2^64 values of BIGINT fits.
-pub(crate) const ON_ITS_WAY: DataType = DataType::Decimal128(38, 0);
+const ON_ITS_WAY: DataType = DataType::Decimal128(38, 0);
 
 /// The library's `sum`, but for integers.
 #[derive(Debug, PartialEq, Eq, Hash)]

@@ -5,7 +5,8 @@
 //! HashJoinExec                 ->  SortMergeJoinExec                     before the library makes orders: see `merged`
 //! SortExec                     ->  SortedAside                           when all else is done
 //! AggregateExec (groups)       ->  AggregateExec of groups in order      over SortedAside by the groups
-//! windows, aggregates of all   ->  as they are                           between two Counted
+//! windows, aggregates of all,
+//! joins without keys           ->  as they are                           between two Counted
 //! what is not known            ->  refused, with what is enough for it
 //! ```
 //!
@@ -46,17 +47,14 @@ use refused::Refused;
 use sorted::SortedAside;
 
 /// Nodes that pass rows on as they come, or take what they keep from the bound.
-const PASSING: [&str; 18] = [
+const PASSING: [&str; 15] = [
     "CoalesceBatchesExec",
     "CoalescePartitionsExec",
     "CooperativeExec",
-    "CrossJoinExec",
     "FilterExec",
     "GlobalLimitExec",
-    "HashJoinExec",
     "Historian",
     "LocalLimitExec",
-    "NestedLoopJoinExec",
     "NullAware",
     "ProjectionExec",
     "RecursiveQueryExec",
@@ -79,6 +77,8 @@ const READING: [&str; 8] = [
     "TableScan",
     "WorkTableExec",
 ];
+/// Nodes that keep all rows of their first input, and ask for the memory.
+const BUILDING: [&str; 3] = ["CrossJoinExec", "HashJoinExec", "NestedLoopJoinExec"];
 /// Nodes that keep rows without asking for the memory.
 const KEEPING: [&str; 2] = ["BoundedWindowAggExec", "WindowAggExec"];
 
@@ -147,6 +147,9 @@ impl Little {
         if KEEPING.contains(&node.name()) {
             let keeps = if is_forgetful(node.as_ref()) { Keeps::Unanswered } else { Keeps::All };
             return Counted::around(node, keeps).map(Some);
+        }
+        if BUILDING.contains(&node.name()) {
+            return Counted::around(node, Keeps::Asked).map(Some);
         }
         let is_fine = PASSING.contains(&node.name()) || READING.contains(&node.name());
         Ok(is_fine.then(|| node.clone()))

@@ -118,16 +118,17 @@ pub(super) struct Counted {
 }
 
 impl Counted {
-    /// A node that keeps rows, between the two.
+    /// A node that keeps rows, of its first input, between the two.
     pub(super) fn around(
         node: &Arc<dyn ExecutionPlan>,
         keeps: Keeps,
     ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
         let inputs = Inputs::default();
-        let below = node.children().into_iter().cloned().map(|input| {
-            Arc::new(Counted { input, keeps, inputs: inputs.clone(), is_below: true }) as Arc<dyn ExecutionPlan>
-        });
-        let input = super::over(node, below.collect())?;
+        let mut below: Vec<Arc<dyn ExecutionPlan>> = node.children().into_iter().cloned().collect();
+        if let Some(first) = below.first_mut() {
+            *first = Arc::new(Counted { input: first.clone(), keeps, inputs: inputs.clone(), is_below: true });
+        }
+        let input = super::over(node, below)?;
         Ok(Arc::new(Counted { input, keeps, inputs, is_below: false }))
     }
 
