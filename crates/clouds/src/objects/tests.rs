@@ -225,7 +225,8 @@ fn what_fails_for_a_moment_is_tried_again_and_what_is_refused_is_not() {
     assert_eq!(bucket(port).get("t", "x", 0..1), Ok(Some(b"x".to_vec())));
     assert_eq!(count.load(Ordering::Relaxed), 2);
     for status in ["403 Forbidden", "507 Insufficient Storage", "418 I'm a teapot"] {
-        for store in [bucket, web] {
+        // Of a file that is put in its place by another name goes what may lie beside it.
+        for (store, requests) in [(bucket as fn(u16) -> _, 1), (web, 2)] {
             let text = reply(status, "", "hush");
             let (port, count) = server(move |_, connection| drop(connection.write_all(text.as_bytes())));
             let told = store(port).put("t", "x", b"y").expect_err(status);
@@ -233,7 +234,7 @@ fn what_fails_for_a_moment_is_tried_again_and_what_is_refused_is_not() {
                 matches!(&told, Failure::Refused(what) if !what.contains("hush") && !what.contains("AKIA")),
                 "{told}"
             );
-            assert_eq!(count.load(Ordering::Relaxed), 1);
+            assert_eq!(count.load(Ordering::Relaxed), requests);
         }
     }
 }
