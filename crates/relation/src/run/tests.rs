@@ -53,7 +53,9 @@ fn a_run_reads_as_the_set_it_was_written_from() {
         let entries = entries(&mut dice, count);
         let run = write(&mut storage, &entries);
         run.check().unwrap();
-        assert_eq!(run.bytes(), storage.length(run.container()).unwrap());
+        let behind = storage.length(run.container()).unwrap() - run.bytes();
+        // Where memory is little its last page is whole.
+        assert!(behind == 0 || (cfg!(feature = "small") && behind < storage.page_bytes() as u64), "{behind}");
         assert_eq!(run.entries, entries.len() as u64);
         let head = Head::read(&storage, &run).unwrap();
         let bare = Head::bare();
