@@ -8,6 +8,7 @@
 //! counterfoil-bench-device prices            single operations, and memory
 //! counterfoil-bench-device wear [COMMITS]    how evenly blocks wear (1,000,000 commits unless told)
 //! counterfoil-bench-device milo [ROWS [FOLDER]]          MILo-DB: inserts, 18 queries, reorganization (1,000,000 rows in T0 unless told)
+//! counterfoil-bench-device milo-held [ROWS]              the same with all that ours keeps in 64 KB
 //! counterfoil-bench-device milo-indexes [ROWS [FOLDER]]  MILo-DB's four index schemes and ours (300,000 rows unless told)
 //! counterfoil-bench-device plots FOLDER      the curves of both papers, as SVG; those of MILo-DB alone where a FOLDER is given above
 //! ```
@@ -51,7 +52,7 @@ fn run(words: &[&str]) -> Result<(), Failure> {
             profile::print();
             prices_table::print();
             wear::print(COMMITS);
-            milo::print(milo::ROWS, None)?;
+            milo::print(milo::ROWS, milo::Held::Answers, None)?;
         }
         ["drm"] => drm_table::print(),
         ["profile"] => profile::print(),
@@ -61,11 +62,13 @@ fn run(words: &[&str]) -> Result<(), Failure> {
         ["milo-indexes"] => milo::indexes(milo::INDEXED_ROWS_IN_FULL, None)?,
         ["milo-indexes", rows] => milo::indexes(rows.parse()?, None)?,
         ["milo-indexes", rows, folder] => milo::indexes(rows.parse()?, Some(folder.as_ref()))?,
-        ["milo"] => milo::print(milo::ROWS_IN_FULL, None)?,
-        ["milo", rows] => milo::print(rows.parse()?, None)?,
-        ["milo", rows, folder] => milo::print(rows.parse()?, Some(folder.as_ref()))?,
+        ["milo"] => milo::print(milo::ROWS_IN_FULL, milo::Held::Answers, None)?,
+        ["milo", rows] => milo::print(rows.parse()?, milo::Held::Answers, None)?,
+        ["milo", rows, folder] => milo::print(rows.parse()?, milo::Held::Answers, Some(folder.as_ref()))?,
+        ["milo-held"] => milo::print(milo::ROWS_IN_FULL, milo::Held::Everything, None)?,
+        ["milo-held", rows] => milo::print(rows.parse()?, milo::Held::Everything, None)?,
         _ => {
-            return Err("usage: counterfoil-bench-device [drm | profile | prices | wear [COMMITS] | milo [ROWS [FOLDER]] | milo-indexes [ROWS [FOLDER]] | plots FOLDER]"
+            return Err("usage: counterfoil-bench-device [drm | profile | prices | wear [COMMITS] | milo [ROWS [FOLDER]] | milo-held [ROWS] | milo-indexes [ROWS [FOLDER]] | plots FOLDER]"
                 .into());
         }
     }

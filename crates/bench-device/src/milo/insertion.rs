@@ -6,7 +6,7 @@ use super::cost::{CALIBRATION, Cost};
 use super::data::{self, Data};
 use super::ftl::Ftl;
 use super::paper::Database;
-use super::token::Token;
+use super::token::{Held, Token};
 use super::tree::{Pages, Tree};
 use crate::Failure;
 
@@ -55,7 +55,7 @@ impl Mean {
 }
 
 /// Prints the table of section 7.1.
-pub fn print(rows: u64) -> Result<(), Failure> {
+pub fn print(rows: u64, held: Held) -> Result<(), Failure> {
     println!("\n#### 7.1: a row and its commit\n");
     println!(
         "| table | by | ms | times {CALIBRATION} | pages read | pages written | blocks erased | the paper says; goal |"
@@ -63,7 +63,7 @@ pub fn print(rows: u64) -> Result<(), Failure> {
     println!("|---|---|---|---|---|---|---|---|");
     let mut data = Data::loaded(rows);
     let mut database = Database::reorganized(&data);
-    let mut token = Token::loaded(rows)?;
+    let mut token = Token::loaded(rows, held)?;
     for (name, stated, stated_trees, goal) in INSERTED {
         let table = data::number(name);
         data.add(table, SINGLE);

@@ -5,7 +5,7 @@ use super::data::{Change, Data};
 use super::figure7::{self, TABLES};
 use super::paper::Database;
 use super::table1::{self, Query};
-use super::token::{Answer, Token};
+use super::token::{Answer, Held, Token};
 use crate::Failure;
 
 /// Rows of T0 that are fresh, of each million; what the geometric mean of ours over the paper's is to be.
@@ -57,9 +57,9 @@ struct Pair {
 }
 
 impl Pair {
-    fn loaded(rows: u64) -> Result<Self, Failure> {
+    fn loaded(rows: u64, held: Held) -> Result<Self, Failure> {
         let data = Data::loaded(rows);
-        Ok(Self { database: Database::reorganized(&data), data, token: Token::loaded(rows)? })
+        Ok(Self { database: Database::reorganized(&data), data, token: Token::loaded(rows, held)? })
     }
 
     fn cost(&self) -> Spent {
@@ -115,8 +115,8 @@ impl Pair {
 }
 
 /// Measures a setting: `fresh` of `rows` are inserted one by one, and worn if there are any.
-fn measure(rows: u64, fresh: u64) -> Result<Setting, Failure> {
-    let mut pair = Pair::loaded(rows - fresh)?;
+fn measure(rows: u64, held: Held, fresh: u64) -> Result<Setting, Failure> {
+    let mut pair = Pair::loaded(rows - fresh, held)?;
     let before = pair.cost();
     let grown_rows = pair.grow(fresh)?;
     let grown = pair.since(&before);
@@ -138,9 +138,9 @@ fn fresh_sizes(rows: u64) -> [u64; 3] {
 }
 
 /// All settings for a T0 of so many rows, side by side: each has parts of its own.
-pub fn measured(rows: u64) -> Result<Vec<Setting>, Failure> {
+pub fn measured(rows: u64, held: Held) -> Result<Vec<Setting>, Failure> {
     std::thread::scope(|scope| {
-        let measure = |fresh| scope.spawn(move || measure(rows, fresh).map_err(|failure| failure.to_string()));
+        let measure = |fresh| scope.spawn(move || measure(rows, held, fresh).map_err(|failure| failure.to_string()));
         let threads: Vec<_> = fresh_sizes(rows).into_iter().map(measure).collect();
         threads.into_iter().map(joined).collect()
     })
@@ -155,18 +155,18 @@ fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, Result<T, String>>) -> Re
 }
 
 /// Inserts all rows of a database one by one, with a commit each, and with what its maintenance then does.
-fn live(rows: u64) -> Result<Life, Failure> {
-    let mut token = Token::grown(rows)?;
+fn live(rows: u64, held: Held) -> Result<Life, Failure> {
+    let mut token = Token::grown(rows, held)?;
     let grown = token.cost();
     token.reorganize()?;
     Ok(Life { grown, reorganized: token.cost().since(&grown) })
 }
 
 /// Prints the tables for a T0 of so many rows, each as soon as it is there, and hands over what is in them.
-pub fn print(rows: u64) -> Result<Vec<Setting>, Failure> {
+pub fn print(rows: u64, held: Held) -> Result<Vec<Setting>, Failure> {
     std::thread::scope(|scope| {
-        let life = scope.spawn(|| live(rows).map_err(|failure| failure.to_string()));
-        let settings = measured(rows)?;
+        let life = scope.spawn(|| live(rows, held).map_err(|failure| failure.to_string()));
+        let settings = measured(rows, held)?;
         settings.iter().zip(FRESH).for_each(|(setting, (_, goal))| queries(setting, goal));
         reorganizations(&settings);
         lives(&settings, &joined(life)?, rows);

@@ -28,8 +28,29 @@ const BYTES_A_ROW: u64 = 4000;
 const LOAD_ROWS: u64 = 4096;
 /// Bytes of pages that are kept.
 const CACHE_BYTES: usize = 8 << 10;
-/// Memory that a query is answered in: 64 KB with the pages that are kept.
-const QUERY_BYTES: usize = (64 << 10) - CACHE_BYTES;
+/// What 64 KB are for, beside the pages that are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// Answers: entries of new rows, deletes and updates are in memory beside them.
+    Answers,
+    /// Everything: so much of it is for those entries, and answers have the rest.
+    Everything,
+}
+
+/// Memory for entries of new rows, deletes and updates where everything is held to 64 KB.
+const NEW_BYTES: usize = 16 << 10;
+
+impl Held {
+    fn new_bytes(self) -> usize {
+        if self == Held::Everything { NEW_BYTES } else { usize::MAX }
+    }
+
+    /// Memory that a query is answered in.
+    fn query_bytes(self) -> usize {
+        (64 << 10) - CACHE_BYTES - if self == Held::Everything { NEW_BYTES } else { 0 }
+    }
+}
+
 /// Rows whose entries are fresh at most.
 const FRESH_ROWS: usize = 1024;
 
@@ -46,6 +67,7 @@ pub struct Token {
     device: SimulatedDevice,
     writer: Writer,
     relations: Relations,
+    held: Held,
     tables: BTreeMap<&'static str, Arc<Table>>,
     /// Rows that T0 had when the values of all tables were chosen.
     scale: u64,
@@ -55,8 +77,8 @@ pub struct Token {
 
 impl Token {
     /// The tables, loaded, indexed and reorganized.
-    pub fn loaded(rows: u64) -> Result<Self, Failure> {
-        let mut token = Self::empty(rows)?;
+    pub fn loaded(rows: u64, held: Held) -> Result<Self, Failure> {
+        let mut token = Self::empty(rows, held)?;
         for table in &TABLES {
             token.load(table, table.rows(rows))?;
         }
@@ -65,8 +87,8 @@ impl Token {
     }
 
     /// The tables, to which all rows are added one by one, those that are referenced first.
-    pub fn grown(rows: u64) -> Result<Self, Failure> {
-        let mut token = Self::empty(rows)?;
+    pub fn grown(rows: u64, held: Held) -> Result<Self, Failure> {
+        let mut token = Self::empty(rows, held)?;
         for table in &TABLES {
             (0..table.rows(rows)).try_for_each(|_| token.insert(table.name))?;
         }
@@ -74,12 +96,13 @@ impl Token {
     }
 
     /// The tables, empty.
-    fn empty(rows: u64) -> Result<Self, Failure> {
+    fn empty(rows: u64, held: Held) -> Result<Self, Failure> {
         let blocks = (rows * BYTES_A_ROW).div_ceil(u64::from(EXTENT_PAGES) * 2048) + 1024;
         let device = SimulatedDevice::new(Part::milo_token(blocks), Scenario::calm(1));
         let (writer, relations) = created(&device)?;
+        let relations = relations.with_new_bytes(held.new_bytes());
         let next = TABLES.iter().map(|table| (table.name, 0)).collect();
-        let mut token = Token { device, writer, relations, tables: BTreeMap::new(), scale: rows, next };
+        let mut token = Token { device, writer, relations, held, tables: BTreeMap::new(), scale: rows, next };
         for table in &TABLES {
             token.create(table)?;
         }
@@ -187,7 +210,7 @@ impl Token {
     /// Asks a query: the executor answers it, in its budget.
     pub fn ask(&mut self, query: &Query) -> Result<Answer, Failure> {
         let plan = self.plan(query)?;
-        let mut answer = self.relations.answer(self.writer.snapshot(), plan, QUERY_BYTES)?;
+        let mut answer = self.relations.answer(self.writer.snapshot(), plan, self.held.query_bytes())?;
         self.writer.begin()?;
         let mut scratch = ContainerScratch::create(&mut self.writer)?;
         let mut rows = Vec::new();
