@@ -297,10 +297,43 @@ impl Table {
     /// [`Failure`].
     pub fn rows_at(&self, asking: Asking<'_>, cloud: usize) -> Result<(Rows, Vec<u64>), Failure> {
         let (mut rows, mut others) = (Rows::new(), Vec::new());
+        match self.take_rows(asking, cloud, (&mut rows, &mut others))? {
+            Some(damage) => Err(damage),
+            None => {
+                others.sort_unstable();
+                Ok((rows, others))
+            }
+        }
+    }
+
+    /// The rows that a cloud shows, and whether it says that it has no others: one that fails, or has files that are not as they were written,
+    /// may have any. One that is silent, as is known of it, is not asked.
+    ///
+    /// # Errors
+    /// [`Unanswered::CalledOff`].
+    pub fn rows_shown(&self, asking: Asking<'_>, cloud: usize, report: &Report) -> Result<(Rows, bool), Unanswered> {
+        let (mut rows, mut others) = (Rows::new(), Vec::new());
+        if report.is_silent(cloud) || self.is_late(cloud) {
+            return Ok((rows, false));
+        }
+        match self.take_rows(asking, cloud, (&mut rows, &mut others)) {
+            Ok(damage) => Ok((rows, damage.is_none())),
+            Err(Failure::CalledOff) => Err(Unanswered::CalledOff),
+            Err(failure) => Ok((Rows::new(), failure == Failure::NoTable)),
+        }
+    }
+
+    /// Takes the rows that a cloud shows, and places of others; what is wrong with the rest.
+    fn take_rows(
+        &self,
+        asking: Asking<'_>,
+        cloud: usize,
+        (rows, others): (&mut Rows, &mut Vec<u64>),
+    ) -> Result<Option<Failure>, Failure> {
         let (is_enough, progress) = (AtomicBool::new(false), Progress::default());
         let asked = (self.coder.table_name(cloud), Question::default());
         let wait = self.wait(asking.watch, &is_enough, &progress);
-        asked::ask(&self.clouds[cloud], asked, wait, &mut |answer| {
+        let done = asked::ask_for_rows(&self.clouds[cloud], asked, wait, &mut |answer| {
             asking.watch.part(answer.rows.places.len() * size_of::<u64>())?;
             let found = self.coder.rows(&asking.state.epochs, cloud, answer.rows.places.clone());
             for (place, row) in answer.rows.places.into_iter().zip(found) {
@@ -313,8 +346,7 @@ impl Table {
             }
             Ok(())
         })?;
-        others.sort_unstable();
-        Ok((rows, others))
+        Ok(done.1)
     }
 
     /// Whether a cloud was waited for in vain a moment ago.

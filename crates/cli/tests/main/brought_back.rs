@@ -1,7 +1,9 @@
 //! A lost laptop: one cloud and the shares of the key bring dispersed tables back.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read as _, Write as _};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::dispersed::{dispersed, set_there};
@@ -110,6 +112,78 @@ fn a_copy_from_before_rows_went_says_that_it_is_older_and_what_to_do() {
     assert!(told.code == 0 && told.err.contains("are gone here, too: 3"), "{}", told.err);
     let left = stage.good(&["db", ALL]);
     assert!(left.lines().count() == 1 + 27 && left.lines().all(|line| rows.contains(line)), "{left}");
+}
+
+/// The files below a folder.
+fn files(folder: &Path) -> BTreeSet<PathBuf> {
+    let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    entries.flat_map(|path| if path.is_dir() { files(&path) } else { BTreeSet::from([path]) }).collect()
+}
+
+/// The files that a statement that adds rows puts at a cloud, but for its catalogue, of which others are replaced.
+fn added(stage: &Stage, cloud: &str, sql: &str) -> Vec<PathBuf> {
+    let before = files(&stage.path(cloud));
+    stage.good(&["db", sql]);
+    let after = files(&stage.path(cloud));
+    let replaced: BTreeSet<_> = before.difference(&after).map(|path| path.parent()).collect();
+    after.difference(&before).filter(|path| !replaced.contains(&path.parent())).cloned().collect()
+}
+
+/// An older copy of a database that has gone on since takes its place.
+fn put_back(stage: &Stage) {
+    fs::remove_file(stage.path("db")).expect("the database");
+    stage.good(&["restore", "copy", "db"]);
+}
+
+#[test]
+fn who_lacks_rows_is_named_also_by_a_copy_that_is_older() {
+    for (cloud, other) in [("a", "b"), ("b", "c"), ("c", "a")] {
+        let (stage, _) = told();
+        let lost = added(&stage, cloud, "INSERT INTO people VALUES (50, 'x', 1), (51, 'y', 2)");
+        assert!(!lost.is_empty(), "{cloud}");
+        stage.good(&["backup", "db", "copy"]);
+        stage.good(&["db", "INSERT INTO people VALUES (2000, 'later', 2)"]);
+        put_back(&stage);
+        lost.iter().for_each(|path| fs::remove_file(path).expect("a file"));
+        // All clouds that have a column are asked.
+        let sql = "SELECT count(id), count(name), count(salary) FROM people OPTIMIZE FOR RELIABILITY QUORUM 1";
+        let told = stage.run(&["db", sql]);
+        assert_eq!(told.code, 0, "{}", told.err);
+        assert!(told.err.contains(&format!("cloud {cloud}: it does not show rows")), "{}", told.err);
+        // What another one may have that is away has nobody let go of.
+        set_there(&stage, other, false);
+        let told = stage.run(&["db", ALL]);
+        let says = &told.err;
+        assert!(told.code != 0 && says.contains("cannot be had") && !says.contains("older than"), "{says}");
+        set_there(&stage, other, true);
+    }
+}
+
+#[test]
+fn a_copy_that_is_older_says_so_after_it_has_told_something_too() {
+    let (stage, _) = told();
+    stage.good(&["backup", "db", "copy"]);
+    stage.good(&["db", "DELETE FROM notes WHERE note = 'one'"]);
+    put_back(&stage);
+    for _ in 0..2 {
+        let says = stage.refused(&["db", "SELECT * FROM notes"], 1, &["older than what its clouds have"]);
+        assert!(!says.contains("does not show"), "{says}");
+        stage.good(&["db", "INSERT INTO notes (note) VALUES ('mine')"]);
+    }
+}
+
+#[test]
+fn a_copy_that_is_older_tells_nothing_of_tables_that_it_does_not_change() {
+    let (stage, _) = told();
+    stage.good(&["backup", "db", "copy"]);
+    stage.good(&["db", "DELETE FROM people WHERE id IN (1, 2); INSERT INTO people VALUES (2000, 'later', 2)"]);
+    let rows = stage.good(&["db", ALL]);
+    put_back(&stage);
+    stage.good(&["db", "INSERT INTO notes (note) VALUES ('mine')"]);
+    for (cloud, name) in [("dir:a", "from-a"), ("dir:b", "from-b"), ("dir:c", "from-c")] {
+        stage.good(&["restore", "--from", cloud, name, "--key-file", "shares"]);
+        assert_eq!(stage.good(&[name, ALL]), rows, "from {cloud}");
+    }
 }
 
 #[test]

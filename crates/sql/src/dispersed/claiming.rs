@@ -249,6 +249,12 @@ impl Claiming {
         looks.iter().enumerate().filter(is_emptied).count() > may_fail
     }
 
+    /// The latest version of the table that clouds show, of what was read.
+    pub(super) fn newest(&self, looks: &[Look]) -> Option<u64> {
+        let all = looks.iter().filter_map(Look::contents).flat_map(|contents| &contents.tables);
+        all.filter(|(shown, _)| shown.table == self.number).map(|(shown, _)| shown.version).max()
+    }
+
     /// What catalogues of this database are called.
     pub(super) fn mine(&self) -> &BTreeSet<Name> {
         &self.mine

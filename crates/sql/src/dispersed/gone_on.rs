@@ -20,19 +20,21 @@ fn is_lacking(fault: &Fault) -> bool {
     matches!(fault, Fault::Lacks | Fault::Failed(Failure::NoTable))
 }
 
-/// What has happened, where clouds lack rows and are not at fault; `report` blames them no more then.
+/// What has happened, where more clouds than may fail lack the same rows and are not at fault; `report` blames them no more then.
 pub(super) fn why_they_lack_rows(
     (dispersed, view): (&Dispersed, &dyn View),
     table: &Table,
     report: &mut Report,
+    are_gone: impl FnOnce(&Report) -> Result<bool>,
 ) -> Result<Option<Error>> {
     if !report.faults.iter().any(|(_, fault)| is_lacking(fault)) {
         return Ok(None);
     }
     let why = gone_on(dispersed, view, table)?;
-    if why.is_some() {
-        report.faults.retain(|(_, fault)| !is_lacking(fault));
+    if why.is_none() || !are_gone(report)? {
+        return Ok(None);
     }
+    report.faults.retain(|(_, fault)| !is_lacking(fault));
     Ok(why)
 }
 
@@ -46,45 +48,45 @@ fn gone_on(dispersed: &Dispersed, view: &dyn View, table: &Table) -> Result<Opti
         return Ok(is_put_back(view, &kept)?.then(|| older(table, "")));
     };
     let looks = if past.is_some() { claiming.look() } else { claiming.peek(dispersed) };
-    let Some(past) = past else { return Ok(ended(table, &claiming, &kept, &looks)) };
+    let Some(past) = past else {
+        // It may have learned since what another one told that was put back, too.
+        let is_older = is_put_back(view, &kept)?.then(|| older(table, ""));
+        return Ok(ended(table, &claiming, &kept, &looks).or(is_older));
+    };
     if let Some(cloud) = claiming.gone(&looks) {
         return Ok(Some(before::gone(table, cloud)));
     }
     match claiming.are_emptied(&looks, kept.declaration().may_fail) {
         true => Ok(Some(all_gone(table))),
-        false => gone_on_since(table, &claiming, (&kept, &past), &looks),
+        false => gone_on_since(table, &claiming, (&kept, &past), &looks).map(Some),
     }
 }
 
 /// What clouds show to a copy of the database that was put back, as REPAIR TABLE says it.
-fn gone_on_since(
-    table: &Table,
-    claiming: &Claiming,
-    (kept, past): (&Kept, &Client),
-    looks: &[Look],
-) -> Result<Option<Error>> {
+fn gone_on_since(table: &Table, claiming: &Claiming, (kept, past): (&Kept, &Client), looks: &[Look]) -> Result<Error> {
     let mut newest: Option<(&Cloud, u64)> = None;
     for (cloud, look) in claiming.clouds.iter().zip(looks) {
         let all = look.contents().into_iter().flat_map(|contents| &contents.tables);
         let Some((told, _)) = all.into_iter().find(|(told, _)| told.table == kept.declaration().table) else {
             continue;
         };
-        let Ok(there) = learning::shown(&told.parts) else { return Ok(Some(of_another_version(table, cloud))) };
+        let Ok(there) = learning::shown(&told.parts) else { return Ok(of_another_version(table, cloud)) };
         let is_newer = |there: &Kept| there.current().number >= kept.current().number;
         if there.as_ref().is_some_and(|there| !there.lies_as(kept) && is_newer(there)) {
-            return Ok(Some(moved_since(table, cloud)));
+            return Ok(moved_since(table, cloud));
         }
         if newest.is_none_or(|(_, version)| told.version > version) {
             newest = Some((cloud, told.version));
         }
     }
     if let Some(later) = later(table, claiming, (kept, Some(past)), looks)? {
-        return Ok(Some(told_by_another(table, &later.cloud, (later.version, later.known))));
+        return Ok(told_by_another(table, &later.cloud, (later.version, later.known)));
     }
+    // Once this copy has told something it goes on above what its clouds had, and lacks what they had all the same.
     let newest = newest.filter(|(_, version)| *version > kept.version);
-    Ok(newest.map(|(cloud, version)| {
-        older(table, &format!(" (version {version} at cloud {}, here {})", cloud.name, kept.version))
-    }))
+    let versions =
+        newest.map(|(cloud, version)| format!(" (version {version} at cloud {}, here {})", cloud.name, kept.version));
+    Ok(older(table, &versions.unwrap_or_default()))
 }
 
 fn older(table: &Table, versions: &str) -> Error {

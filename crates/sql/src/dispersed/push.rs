@@ -26,9 +26,9 @@ use counterfoil_disperse::{self as disperse, Declaration, Epoch, Failure, Kept, 
 use counterfoil_log::View;
 use counterfoil_relation::{RowId, Table, TableId};
 
-use super::lease::both;
+use super::lease::{both, claiming};
 use super::moving::Pace;
-use super::{define, foreign, is_put_back, keep, kept, opened, shared};
+use super::{Dispersed, define, foreign, is_put_back, keep, kept, opened, shared};
 use crate::error::{Error, Result};
 use crate::session::Session;
 use crate::transaction::Change;
@@ -130,6 +130,9 @@ impl Session {
         if foreign::is_noted(&view, id) || !self.has_something_to_tell(&view, &table, &kept)? {
             return Ok(true);
         }
+        if !self.has_rows_to_tell(&view, &table, &kept)? && is_older(shared(self.engine()), &view, &table, &kept)? {
+            return Ok(true);
+        }
         drop(view);
         let (mut told, mut freed) = self.tell_once(&table, pace)?;
         let heard = told.iter().filter(|told| told.is_ok()).count();
@@ -210,14 +213,18 @@ impl Session {
 
     /// Whether rows of a table come or go or move, or its catalogue is another one than clouds were told of.
     fn has_something_to_tell(&mut self, view: &dyn View, table: &Arc<Table>, kept: &Kept) -> Result<bool> {
+        // Of a database that was put back, or brought back, clouds hear once: then its catalogue is told, too.
+        Ok(self.has_rows_to_tell(view, table, kept)? || !self.catalogue_is_told(view, table, kept)?)
+    }
+
+    /// Whether rows of a table come or go or move.
+    fn has_rows_to_tell(&self, view: &dyn View, table: &Table, kept: &Kept) -> Result<bool> {
         let is_untold = |layout: &Layout| {
             layout.state.untold.iter().any(|untold| !(untold.lacks.is_empty() && untold.keeps.is_empty()))
         };
         let here = self.engine().relations.count(view, table).map_err(Error::Relation)?;
         let is_owed = !kept.current().state.owed().is_empty();
-        let rows = here > 0 || kept.layouts().len() > 1 || is_owed || kept.layouts().iter().any(is_untold);
-        // Of a database that was put back, or brought back, clouds hear once: then its catalogue is told, too.
-        Ok(rows || !self.catalogue_is_told(view, table, kept)?)
+        Ok(here > 0 || kept.layouts().len() > 1 || is_owed || kept.layouts().iter().any(is_untold))
     }
 
     pub(super) fn note_failures(&mut self, table: &str, clouds: &[String], told: &Told, what: &str) {
@@ -279,6 +286,13 @@ impl Session {
         *told = put;
         Ok(next)
     }
+}
+
+/// Whether this database was put back, and a cloud shows a later catalogue of a table: whoever has nothing to tell but its own, and was not asked
+/// about that table, leaves the later one there.
+fn is_older(dispersed: &Dispersed, view: &dyn View, table: &Table, kept: &Kept) -> Result<bool> {
+    let Some((claiming, Some(_))) = claiming(dispersed, view, table, kept)? else { return Ok(false) };
+    Ok(claiming.newest(&claiming.peek(dispersed)).is_some_and(|version| version > kept.version))
 }
 
 /// Whether a cloud answered that it will not, as one does that is full.

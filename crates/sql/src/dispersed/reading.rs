@@ -4,7 +4,7 @@
 //! ever, so whoever holds an older snapshot asks where its rows lie today. Of an answer that must miss no row it is looked at
 //! afterwards whether some were deleted, or a layout began to be dropped, while clouds were asked: then they may have been gone there.
 
-use counterfoil_disperse::{self as disperse, Asking, Failure, Goal, Kept, Report, Rows, State, Unanswered};
+use counterfoil_disperse::{self as disperse, Asking, Goal, Kept, Report, Rows, State, Unanswered};
 use counterfoil_log::View;
 use counterfoil_relation::Table;
 
@@ -39,6 +39,22 @@ pub(super) enum Since {
     Moved,
     /// Some are not there any more.
     Deleted,
+}
+
+/// Whether rows are at clouds still.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum There {
+    All,
+    /// More clouds than may fail lack some of them, or do not say what they have.
+    Unknown,
+    /// More clouds than may fail say that they have not some of them.
+    Gone,
+}
+
+/// Whether some row is in more sets than so many.
+fn is_in_too_many<'a>(sets: impl Iterator<Item = &'a Rows> + Clone, most: usize) -> bool {
+    let all = sets.clone().fold(Rows::new(), |all, set| all | set);
+    all.iter().any(|row| sets.clone().filter(|set| set.contains(row)).count() > most)
 }
 
 impl<'a> Reading<'a> {
@@ -98,28 +114,35 @@ impl<'a> Reading<'a> {
     }
 
     /// Whether clouds have all of its rows still: of so many that are asked about a condition one has each, and has not failed.
-    pub(super) fn are_there(&self, waiting: &Waiting<'_>) -> Result<bool> {
-        for Part { state, opened, .. } in &self.parts {
-            let (declaration, asking) =
-                (opened.coder().declaration(), Asking { state, watch: waiting, goal: self.goal });
-            let missing = (0..declaration.clouds.len()).map(|cloud| match opened.rows_at(asking, cloud) {
-                // That it lacks what it is owed says nothing.
-                Ok((there, _)) => Ok((&state.live - &there) - &state.untold[cloud].owed),
-                Err(Failure::CalledOff) => Err(waiting.called_off()),
-                Err(_) => Ok(&state.live - &state.untold[cloud].owed),
-            });
-            let missing = missing.collect::<Result<Vec<Rows>>>()?;
-            let all = missing.iter().fold(Rows::new(), |all, missing| all | missing);
-            let lack = |row: u64| missing.iter().filter(|missing| missing.contains(row)).count();
-            if all.iter().any(|row| lack(row) > declaration.may_fail) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+    pub(super) fn are_there(&self, waiting: &Waiting<'_>) -> Result<There> {
+        let there = self.parts.iter().map(|part| self.is_there(part, waiting, &Report::default()));
+        there.collect::<Result<Vec<There>>>().map(|all| all.into_iter().max().unwrap_or(There::All))
     }
 
-    /// Asks each layout; what is to be said of clouds is noted. Where they are right that rows are not there it is said why, and nothing of
-    /// them.
+    /// The same of one layout, of whose clouds something is known.
+    fn is_there(&self, part: &Part, waiting: &Waiting<'_>, report: &Report) -> Result<There> {
+        let Part { state, opened, .. } = part;
+        let declaration = opened.coder().declaration();
+        let asking = Asking { state, watch: waiting, goal: self.goal };
+        let (mut lacked, mut hidden) = (Vec::new(), Vec::new());
+        for (cloud, untold) in state.untold.iter().enumerate() {
+            let shown = opened.rows_shown(asking, cloud, report);
+            let (there, is_all) = shown.map_err(|_| waiting.called_off())?;
+            // That it lacks what it is owed says nothing.
+            let missing = (&state.live - &there) - &untold.owed;
+            if is_all { lacked.push(missing) } else { hidden.push(missing) }
+        }
+        Ok(if is_in_too_many(lacked.iter(), declaration.may_fail) {
+            There::Gone
+        } else if is_in_too_many(lacked.iter().chain(&hidden), declaration.may_fail) {
+            There::Unknown
+        } else {
+            There::All
+        })
+    }
+
+    /// Asks each layout; what is to be said of clouds is noted. Where more of them than may fail say that they have not the same rows, nothing
+    /// is said of them, and why it is so where there is no answer.
     pub(super) fn each<T>(
         &self,
         waiting: &Waiting<'_>,
@@ -127,13 +150,15 @@ impl<'a> Reading<'a> {
         mut ask: impl FnMut(&disperse::Table, Asking<'_>, &mut Report) -> Result<T, Unanswered>,
     ) -> Result<Vec<T>> {
         let mut answers = Vec::new();
-        for Part { state, opened, .. } in &self.parts {
-            let mut report = Report::default();
+        for part in &self.parts {
+            let (Part { state, opened, .. }, mut report) = (part, Report::default());
             let answer = ask(opened, Asking { state, watch: waiting, goal: self.goal }, &mut report);
             let clouds = &opened.coder().declaration().clouds;
             let why = match answer {
                 Err(Unanswered::CalledOff) => None,
-                _ => why_they_lack_rows(self.at, self.table, &mut report)?,
+                _ => why_they_lack_rows(self.at, self.table, &mut report, |report| {
+                    Ok(self.is_there(part, waiting, report)? == There::Gone)
+                })?,
             };
             noted.extend(notes(&self.table.name, clouds, &report));
             let answer = answer.map_err(|error| unanswered(&self.table.name, clouds, waiting, error));

@@ -24,7 +24,7 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Pla
 use super::asked_where::{asked_at, fetched_from};
 use super::following::{Overtaken, is_overtaken};
 use super::metering::Metering;
-use super::reading::{Reading, Since, deleted};
+use super::reading::{Reading, Since, There, deleted};
 use super::turns::Turns;
 use super::waiting::Waiting;
 use super::{Dispersed, columns, conditions, is_put_back, kept, put_back};
@@ -132,8 +132,8 @@ impl DispersedScan {
     ) -> Result<VecDeque<RecordBatch>> {
         let (waiting, ids) = (Waiting::scan(asking), self.ids());
         let hides = if conditions.is_empty() { Hides::Nothing } else { Hides::WhatIsGone };
-        let found = self.asked(&waiting, rows, hides, |opened, asked, report| {
-            let found = opened.read(asked, &ids, conditions, report);
+        let found = self.asked(&waiting, rows, hides, |opened, asked, are_believed, report| {
+            let found = opened.read(asked, &ids, if are_believed { conditions } else { &[] }, report);
             at_fault.add(opened, asked.goal, report);
             found
         })?;
@@ -153,34 +153,38 @@ impl DispersedScan {
         conditions: &[Condition],
         at_fault: &mut AtFault,
     ) -> Result<Rows> {
-        let found = self.asked(&Waiting::scan(asking), rows, Hides::WhatIsGone, |opened, asked, report| {
-            let found = opened.read(asked, &[], conditions, report);
-            at_fault.add(opened, asked.goal, report);
-            found
-        })?;
+        let found =
+            self.asked(&Waiting::scan(asking), rows, Hides::WhatIsGone, |opened, asked, are_believed, report| {
+                let found = opened.read(asked, &[], if are_believed { conditions } else { &[] }, report);
+                at_fault.add(opened, asked.goal, report);
+                found
+            })?;
         Ok(found.into_iter().flat_map(|found| found.rows).collect())
     }
 
-    /// Asks the clouds of each layout about rows of the snapshot, where they lie now; again, if they were on their way.
+    /// Asks the clouds of each layout about rows of the snapshot, where they lie now; again, if they were on their way. Where others have told
+    /// clouds something since, and those do not say whether rows are there still, `ask` hears that no cloud is to be believed about rows that
+    /// are not opened.
     pub(super) fn asked<T>(
         &self,
         waiting: &Waiting<'_>,
         rows: &Rows,
         hides: Hides,
-        mut ask: impl FnMut(&disperse::Table, Ask<'_>, &mut Report) -> Result<T, Unanswered>,
+        mut ask: impl FnMut(&disperse::Table, Ask<'_>, bool, &mut Report) -> Result<T, Unanswered>,
     ) -> Result<Vec<T>> {
         if rows.is_empty() {
             // Nobody is to be asked. And of a table that this transaction has made nobody knows yet.
             return Ok(Vec::new());
         }
-        let metering = Metering::default();
+        let (metering, mut are_believed) = (Metering::default(), true);
         let answer = loop {
             let now = self.store.snapshot()?;
             let reading =
                 Reading::now((&self.dispersed, &now), &self.table, rows, &metering)?.with_goal(self.wanted.goal);
             let mut noted = Vec::new();
-            let answer = reading.each(waiting, &mut noted, &mut ask);
-            if hides != Hides::Nothing || answer.is_err() {
+            let answer =
+                reading.each(waiting, &mut noted, |opened, asked, report| ask(opened, asked, are_believed, report));
+            if hides != Hides::Nothing && are_believed || answer.is_err() {
                 match reading.since(&self.store.snapshot()?)? {
                     // Each layout is dropped once: this comes to an end.
                     Since::Moved => continue,
@@ -188,10 +192,15 @@ impl DispersedScan {
                     Since::Nothing => {}
                 }
                 // Of what others have deleted nothing shows in an answer, but that it is not there.
-                if let Some(why) = self.overtaken(&now, hides)?
-                    && !reading.are_there(waiting)?
-                {
-                    break Err(why);
+                if let Some(why) = self.overtaken(&now, hides)? {
+                    match reading.are_there(waiting)? {
+                        There::Gone => break Err(why),
+                        There::Unknown if answer.is_ok() => {
+                            are_believed = false;
+                            continue;
+                        }
+                        There::Unknown | There::All => {}
+                    }
                 }
             }
             noted.into_iter().for_each(|note| self.note(note));

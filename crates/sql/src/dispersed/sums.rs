@@ -204,11 +204,11 @@ impl DispersedSums {
     fn ask(&self, asking: &Asking) -> Result<RecordBatch> {
         let all = self.scan.kept()?.live();
         let (mut left, mut total) = (vec![all.clone()], Answer::default());
-        let (mut at_fault, mut is_believed) = (AtFault::default(), !self.conditions.0.is_empty());
+        let (mut at_fault, mut is_believed) = (AtFault::default(), true);
         while let Some(rows) = left.pop() {
             // Rows that are gone show in no sum: a cloud may have others in their stead.
-            let ask = |opened: &Table, asked: Ask<'_>, report: &mut Report| {
-                let answer = self.answer(opened, asked, is_believed, report);
+            let ask = |opened: &Table, asked: Ask<'_>, are_believed: bool, report: &mut Report| {
+                let answer = self.answer(opened, asked, is_believed && are_believed, report);
                 at_fault.add(opened, asked.goal, report);
                 answer
             };
@@ -220,7 +220,12 @@ impl DispersedSums {
                     left.extend(in_turns(&rows));
                 }
                 // What the turns before left out nobody has looked at.
-                Ok(_) if is_believed && at_fault.is_beyond_belief && rows.len() < all.len() => {
+                Ok(_)
+                    if is_believed
+                        && hides == Hides::WhatIsGone
+                        && at_fault.is_beyond_belief
+                        && rows.len() < all.len() =>
+                {
                     is_believed = false;
                     (left, total) = (in_turns(&all), Answer::default());
                 }
@@ -243,7 +248,7 @@ impl DispersedSums {
         let adds = |place: usize| declaration.column(self.id(place)).is_some_and(|of| declaration.limbs(of).is_some());
         // Of a database that was put back clouds do not know all rows, and a layout from before has codes of its own: then values decide.
         let narrowing = if self.scan.is_put_back() || !are_believed { &[][..] } else { conditions };
-        let rows = match narrowing.len() < conditions.len() || !self.places().all(adds) {
+        let rows = match !are_believed || narrowing.len() < conditions.len() || !self.places().all(adds) {
             true => None,
             false => opened.exactly(asked, conditions, report)?,
         };

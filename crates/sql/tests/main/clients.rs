@@ -1,16 +1,16 @@
 //! Several clients change a dispersed table: databases of one owner, with the same clouds.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
-use counterfoil_disperse::Provider as _;
+use counterfoil_disperse::{Catalogue, Provider as _, Secret};
 use counterfoil_sql::{Session, lost_tables};
 
 use crate::catalogue::{Owning, SECRET};
 use crate::database::{Database, ask, is_full};
-use crate::dispersed::World;
+use crate::dispersed::{World, files};
 use crate::fickle::{Fault, fickle};
 
 /// A table at three clouds, and whoever made it.
@@ -475,6 +475,41 @@ fn whoever_reads_in_a_transaction_sees_what_was_told_before_it_too() {
     assert!(told.contains("ask again, in a new transaction"), "{told}");
     other.ask("ROLLBACK");
     assert_eq!(other.ask("SELECT id, n FROM t"), "1|4000");
+}
+
+#[test]
+fn rows_that_damaged_clouds_show_between_them_were_not_deleted() {
+    let mut world = world("id INT PRIMARY KEY, n INT FOR (sum), name TEXT FOR (equality)");
+    for (part, cloud) in ["a", "b", "c"].into_iter().enumerate() {
+        let before = files_of_rows(&world.path(cloud));
+        let rows = format!("SELECT i, i, 'n' || i % 2 FROM generate_series({}, {}) AS s(i)", part * 10, part * 10 + 9);
+        assert_eq!(world.database.ask(&format!("INSERT INTO t {rows}")), "INSERT 10");
+        for path in &files_of_rows(&world.path(cloud)) - &before {
+            let bytes = std::fs::read(&path).expect("a file");
+            std::fs::write(&path, &bytes[..bytes.len() / 2]).expect("half of it");
+        }
+    }
+    let (mut one, mut other) = (client(&world.path("a")), client(&world.path("b")));
+    one.ask("BEGIN ISOLATION LEVEL REPEATABLE READ");
+    let sql = "SELECT count(*), sum(n) FROM t WHERE name = 'n1'";
+    assert_eq!(one.ask(sql), "15|225");
+    assert_eq!(other.ask("INSERT INTO t VALUES (100, 5, 'n1')"), "INSERT 1");
+    assert_eq!(one.ask(sql), "15|225");
+    // With one away nobody says that rows are there, nor that they are gone.
+    world.set_there("b", false);
+    let told = one.ask(sql);
+    assert!(told.contains("cannot be had") && !told.contains("deleted"), "{told}");
+    world.set_there("b", true);
+    assert_eq!(other.ask("DELETE FROM t WHERE id = 1"), "DELETE 1");
+    assert!(one.ask(sql).starts_with("error"), "a row is gone");
+    one.ask("ROLLBACK");
+    assert_eq!(one.ask(sql), "15|229");
+}
+
+/// The files at a cloud, but for those of its catalogue.
+fn files_of_rows(cloud: &Path) -> BTreeSet<PathBuf> {
+    let name = Catalogue::new(Secret::new(SECRET)).name();
+    files(cloud).into_iter().filter(|path| !path.to_string_lossy().contains(name.as_str())).collect()
 }
 
 #[test]
