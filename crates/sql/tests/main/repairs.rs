@@ -113,6 +113,42 @@ fn what_clouds_leave_out_is_read_where_more_of_them_fail_than_may() {
     }
 }
 
+#[test]
+fn a_cloud_that_was_put_back_does_not_decide_alone_which_rows_match() {
+    // Of two clouds each has a damaged file, and the third one is as it was before the last row.
+    for (at, old) in [(["a", "b"], "c"), (["b", "c"], "a"), (["a", "c"], "b")] {
+        let (mut world, spoiled) = damaged(&at);
+        for file in spoiled {
+            // Nothing of it can be read, nor what codes say.
+            std::fs::OpenOptions::new().write(true).open(file).and_then(|file| file.set_len(100)).expect("cut");
+        }
+        let before = world.path(old).with_extension("before");
+        copy(&world.path(old), &before);
+        assert_eq!(world.database.ask("INSERT INTO t VALUES (700, 'name 7', 'seven')"), "INSERT 1");
+        std::fs::remove_dir_all(world.path(old)).expect("gone");
+        copy(&before, &world.path(old));
+        for (sql, expected) in [
+            ("SELECT count(note) FROM t WHERE id IN (3, 13, 700)", "3"),
+            ("DELETE FROM t WHERE id IN (3, 13, 700)", "DELETE 3"),
+        ] {
+            assert_eq!(world.database.ask(sql), expected, "{at:?}, {old}: {sql}");
+        }
+    }
+}
+
+/// All that lies in a folder.
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("a folder");
+    for entry in std::fs::read_dir(from).expect("lists") {
+        let entry = entry.expect("an entry").path();
+        let place = to.join(entry.file_name().expect("a name"));
+        match entry.is_dir() {
+            true => copy(&entry, &place),
+            false => drop(std::fs::copy(&entry, &place).expect("a copy")),
+        }
+    }
+}
+
 /// A table of five files at each of three clouds, of which some are damaged: of the first rows at these clouds, each a letter, of the next ones
 /// at those. The files are given, in the order of rows and clouds.
 fn damaged(at: &[&str]) -> (World, Vec<PathBuf>) {
