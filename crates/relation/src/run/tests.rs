@@ -40,9 +40,38 @@ fn entries(dice: &mut Dice, count: u64) -> BTreeSet<Vec<u8>> {
 
 fn write(storage: &mut Memory, entries: &BTreeSet<Vec<u8>>) -> Run {
     let blocks = Blocks::in_pages(storage.page_bytes());
+    write_in(storage, blocks, entries)
+}
+
+fn write_in(storage: &mut Memory, blocks: Blocks, entries: &BTreeSet<Vec<u8>>) -> Run {
     let mut writer = RunWriter::new(blocks, None, (0, 0), entries.len() as u64);
     entries.iter().for_each(|entry| writer.push(storage, entry).unwrap());
     writer.finish(storage).unwrap().unwrap()
+}
+
+#[test]
+fn a_run_is_as_long_as_a_reader_takes_it_for_on_pages_of_any_size() {
+    let mut dice = Dice(7);
+    for (page_bytes, count) in [496, 1008, 2032, 4080].into_iter().flat_map(|bytes| [(bytes, 100), (bytes, 3000)]) {
+        let mut entries = entries(&mut dice, count);
+        // Small blocks are for short keys.
+        entries.retain(|entry| entry.len() < 80);
+        assert!(entries.len() as u64 > count / 2, "{}", entries.len());
+        for blocks in [Blocks::in_pages(page_bytes), Blocks::in_sectors(8), Blocks::in_sectors(200)] {
+            let mut storage = Memory::default();
+            storage.page_bytes = Some(page_bytes);
+            let run = write_in(&mut storage, blocks, &entries);
+            run.check_length(&storage).unwrap();
+            Head::read(&storage, &run).unwrap();
+            let there = storage.length(run.container()).unwrap() as usize;
+            // Where a page is no larger than a block, a device has nothing of it in memory.
+            let is_whole = there % blocks.sealing.page_payload(page_bytes) == 0;
+            assert!(
+                is_whole || !cfg!(feature = "small") || page_bytes > blocks.bytes,
+                "{page_bytes}, {blocks:?}: {there}"
+            );
+        }
+    }
 }
 
 #[test]

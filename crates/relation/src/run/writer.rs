@@ -7,7 +7,7 @@ use counterfoil_log::{ContainerId, GroupId, Sealing};
 
 use super::Run;
 use super::block::{Block, BlockWriter, Blocks, Walk};
-use crate::bloom::Bloom;
+use crate::bloom::{Bloom, LINE_BYTES};
 use crate::key::split_entry;
 use crate::{Error, Storage, few_or_many};
 
@@ -21,7 +21,7 @@ const FEW_ENTRIES: u64 = 64;
 /// of one. To read a line of it would cost as much as to read the block.
 const NO_FILTER_OF_ONE_BLOCK: bool = cfg!(feature = "small");
 
-/// And the filter of others is filled up to whole pages, of which nothing waits in memory either: blocks are some already.
+/// And what is behind the filter of others is filled up to a whole page, of which nothing waits in memory either.
 const WHOLE_PAGES: bool = cfg!(feature = "small");
 
 /// A run being written. A power cut or a rollback on the way leaves nothing: no commit names the container yet.
@@ -114,10 +114,8 @@ impl RunWriter {
             self.flush(writer, BUFFER_BYTES)?;
         }
         let lines = if is_only && NO_FILTER_OF_ONE_BLOCK { 0 } else { self.write_filter() };
-        if WHOLE_PAGES {
-            let behind = self.buffer.len().next_multiple_of(writer.page_bytes());
-            self.buffer.resize(behind, 0);
-        }
+        let blocks: u32 = levels.iter().sum();
+        self.fill_page(writer, blocks as usize * self.block_bytes + lines as usize * LINE_BYTES);
         self.flush(writer, 0)?;
         let (GroupId(group), ContainerId(container)) = self.place(writer)?;
         let (tier, renewals) = (self.tier, self.renewals);
@@ -181,6 +179,16 @@ impl RunWriter {
         let lines = bloom.lines();
         self.take(bloom.into_bytes());
         lines
+    }
+
+    /// Puts zeros behind so many bytes that it has, up to a whole page, where these are fewer than a block has: what a reader takes
+    /// for as much. On pages of several blocks the rest of some waits in memory all the same.
+    fn fill_page(&mut self, writer: &dyn Storage, bytes: usize) {
+        let page_bytes = self.sealing.page_payload(writer.page_bytes());
+        let behind = bytes.next_multiple_of(page_bytes) - bytes;
+        if WHOLE_PAGES && behind < self.block_bytes {
+            self.buffer.resize(self.buffer.len() + behind, 0);
+        }
     }
 
     /// Where it lies, from the first time on that it is asked for.
