@@ -260,7 +260,8 @@ impl Session {
             };
             let query = session.question_of_update(with, update, &table, &alias)?;
             let part_rows = session.part_rows(stands_alone(&table, &update.assignments)?);
-            let mut together = session.together(part_rows, update.returning.is_some(), UPDATED_ROW_BYTES);
+            let mut together =
+                session.together(part_rows, update.returning.is_some(), UPDATED_ROW_BYTES, update.from.is_some());
             let mut changed = Changed::new(table.clone(), update.returning.is_some(), parameters);
             changed.alias = Some(alias);
             returning_items(update.returning.as_deref(), &mut changed);
@@ -273,11 +274,11 @@ impl Session {
                 None => session.stream_query(change, query, &table, parameters)?,
             };
             while let Some(batch) = session.planner.next(&mut stream)? {
-                if !together.take(batch.num_rows()) {
+                let (rows, bytes) = images.add(&batch)?;
+                if !together.take(rows, bytes)? {
                     images.take();
                     continue;
                 }
-                images.add(&batch)?;
                 if images.numbers.len() >= part_rows {
                     apply_numbered(session, change, images.take(), &mut changed)?;
                 }
@@ -337,19 +338,21 @@ impl Session {
             let query = question_of_delete(with, delete, &alias);
             let mut stream = session.stream_query(change, query, &table, parameters)?;
             let part_rows = session.part_rows(!table.is_referenced() && table.engine.is_none());
-            let mut together = session.together(part_rows, delete.returning.is_some(), DELETED_ROW_BYTES);
+            let mut together =
+                session.together(part_rows, delete.returning.is_some(), DELETED_ROW_BYTES, delete.using.is_some());
             let mut changed = Changed::new(table.clone(), delete.returning.is_some(), parameters);
             changed.alias = Some(alias);
             returning_items(delete.returning.as_deref(), &mut changed);
             let (mut seen, mut rows) = (HashSet::new(), Vec::new());
             while let Some(batch) = session.planner.next(&mut stream)? {
-                if !together.take(batch.num_rows()) {
+                // A row of one table alone comes once.
+                let is_new = |number: &i128| delete.using.is_none() || seen.insert(*number);
+                let before = rows.len();
+                rows.extend(numbers(&batch).into_iter().filter(is_new));
+                if !together.take(rows.len() - before, 0)? {
                     rows.clear();
                     continue;
                 }
-                // A row of one table alone comes once.
-                let is_new = |number: &i128| delete.using.is_none() || seen.insert(*number);
-                rows.extend(numbers(&batch).into_iter().filter(is_new));
                 if rows.len() >= part_rows {
                     apply_delete(session, change, &table, &std::mem::take(&mut rows), &mut changed)?;
                 }
@@ -368,10 +371,11 @@ impl Session {
         if alone { self.planner.options().ram.map_or(PART_ROWS, of_ram) } else { usize::MAX }
     }
 
-    /// Counts rows that are changed so many at a time: parts have their room, and what RETURNING answers is kept to the end.
-    fn together(&self, part_rows: usize, returns: bool, row_bytes: usize) -> Together {
+    /// Counts rows that are changed so many at a time: parts have their room, and what RETURNING answers is kept to the end. `repeats`:
+    /// the query may answer a row more than once.
+    fn together(&self, part_rows: usize, returns: bool, row_bytes: usize, repeats: bool) -> Together {
         let counts = part_rows == usize::MAX || returns;
-        Together::new(self.planner.pool(), if counts { row_bytes } else { 0 })
+        Together::new(self.planner.pool(), if counts { row_bytes } else { 0 }, repeats)
     }
 
     /// For each column of the table its new value: what SET says, else what it is.
@@ -555,8 +559,10 @@ impl<'t> Images<'t> {
         Images { table, numbers: Vec::new(), images, constants, seen: repeat.then(HashSet::new) }
     }
 
-    /// Adds a batch of row numbers and all columns.
-    fn add(&mut self, batch: &RecordBatch) -> Result<()> {
+    /// Adds a batch of row numbers and all columns; how many rows of it had not come before, and the bytes of their images.
+    fn add(&mut self, batch: &RecordBatch) -> Result<(usize, usize)> {
+        let bytes = |images: &RowBatch| images.bytes().len() + images.heap().len();
+        let before = (self.numbers.len(), bytes(&self.images));
         let columns = batch.columns()[1..].iter().zip(&self.table.columns).zip(&self.constants);
         let column = |((array, column), constant): ((&ArrayRef, &relation::Column), &Option<ScalarValue>)| {
             let constant = constant.as_ref().map(|constant| constant.to_array_of_size(batch.num_rows())).transpose()?;
@@ -570,7 +576,7 @@ impl<'t> Images<'t> {
                 self.images.push_from(&images, row).map_err(Error::Relation)?;
             }
         }
-        Ok(())
+        Ok((self.numbers.len() - before.0, bytes(&self.images) - before.1))
     }
 
     /// Hands over what was gathered.
@@ -582,7 +588,7 @@ impl<'t> Images<'t> {
     /// All of the rows of some batches at once.
     pub(crate) fn of(table: &'t Table, batches: &[RecordBatch]) -> Result<(Vec<i128>, RowBatch)> {
         let mut images = Self::new(table, true);
-        batches.iter().try_for_each(|batch| images.add(batch))?;
+        batches.iter().try_for_each(|batch| images.add(batch).map(drop))?;
         Ok(images.take())
     }
 }

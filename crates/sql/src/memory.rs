@@ -33,6 +33,9 @@ use crate::scan::Reach;
 /// kilobytes end well at any size. With less, or wider rows, they may end in an error.
 pub const MEMORY_BYTES_MIN: usize = 32 << 20;
 
+/// Where more than this would be needed it is not reckoned how much: it may be rows without end.
+pub(crate) const RECKONED_BYTES_MAX: usize = 1 << 30;
+
 /// The name that the library gives to what merges the runs of a sorter.
 const MERGES_RUNS: &str = "ExternalSorterMerge";
 /// The name that the library gives to what merges the sorted parts of a query.

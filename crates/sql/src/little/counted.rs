@@ -10,6 +10,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::task::Poll;
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::common::DataFusionError;
@@ -19,10 +20,11 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::{StreamExt, stream};
 use parking_lot::Mutex;
+use tokio::task::yield_now;
 
 use crate::error::Error;
 use crate::inner_node::{no_expressions, over_children};
-use crate::memory;
+use crate::memory::{self, RECKONED_BYTES_MAX};
 
 /// What a node keeps of the rows that it is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,30 +81,29 @@ impl Fed {
         }
     }
 
-    /// The rest of the rows, and of their bytes; none if they cannot be read either, or nobody has begun to.
-    async fn rest(&self) -> Option<(usize, usize)> {
-        let mut rows = self.rows.lock().take()?;
-        let (mut count, mut bytes) = (0, 0);
-        while let Some(batch) = rows.next().await {
-            let batch = batch.ok()?;
-            count += batch.num_rows();
-            bytes += batch.get_array_memory_size();
-        }
-        Some((count, bytes))
-    }
-
-    /// What all queries would have to have for all rows, where `needed` was not there for those that came.
+    /// What all queries would have to have for all rows, where `needed` was not there for those that came; none if the rest cannot be
+    /// read either, or there is none. Rows without end are looked at until so much would be needed that nobody asks for more.
     async fn needed_for_all(&self, needed: usize) -> Option<usize> {
-        match self.keeps {
-            Keeps::All => Some(needed.saturating_add(self.rest().await?.1)),
-            Keeps::Asked => {
-                let came = self.counted.lock().rows.max(1);
-                let all = came as u128 + self.rest().await?.0 as u128;
-                usize::try_from(needed as u128 * all / came as u128).ok()
-            }
+        if self.keeps == Keeps::Unanswered {
             // How many wait for an answer at a time is not told by how many there are.
-            Keeps::Unanswered => None,
+            return None;
         }
+        let mut rest = self.rows.lock().take()?;
+        let came = self.counted.lock().rows.max(1) as u128;
+        let (mut rows, mut all) = (came, needed);
+        while all < RECKONED_BYTES_MAX
+            && let Some(batch) = rest.next().await
+        {
+            let batch = batch.ok()?;
+            rows += batch.num_rows() as u128;
+            all = match self.keeps {
+                Keeps::All => all.saturating_add(batch.get_array_memory_size()),
+                _ => usize::try_from(needed as u128 * rows / came).unwrap_or(usize::MAX),
+            };
+            // Whoever waits for the statement may call it off.
+            yield_now().await;
+        }
+        Some(all)
     }
 }
 
@@ -148,9 +149,13 @@ impl Counted {
         let fed = Arc::new(Fed { keeps: self.keeps, rows, counted: Mutex::default(), reservation });
         self.inputs.lock().push(fed.clone());
         let counted = stream::poll_fn(move |waker| {
-            let next = fed.rows.lock().as_mut().map(|rows| rows.poll_next_unpin(waker));
-            next.unwrap_or(std::task::Poll::Ready(None))
-                .map(|batch| batch.map(|batch| batch.and_then(|batch| fed.take(&batch).map(|()| batch))))
+            let mut rows = fed.rows.lock();
+            let next = rows.as_mut().map_or(Poll::Ready(None), |rows| rows.poll_next_unpin(waker));
+            if matches!(next, Poll::Ready(None | Some(Err(_)))) {
+                // There is no rest to be looked at.
+                *rows = None;
+            }
+            next.map(|batch| batch.map(|batch| batch.and_then(|batch| fed.take(&batch).map(|()| batch))))
         });
         Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), counted)))
     }
@@ -173,7 +178,8 @@ impl Counted {
                 Err(error) => Err(reckoned(error, &inputs).await),
             };
             Some((batch, (rows, inputs)))
-        });
+        })
+        .fuse();
         Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), held)))
     }
 }

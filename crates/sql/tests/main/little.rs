@@ -401,6 +401,25 @@ fn what_has_no_room_says_with_how_much_to_try_again() {
     }
 }
 
+#[test]
+fn rows_without_end_are_not_counted_to_their_end() {
+    let mut database = filled(Some(Ram::LEAST));
+    let endless = "generate_series(1, 1000000000000) AS s(v)";
+    for statement in [
+        format!("SELECT array_agg(v) FROM {endless}"),
+        format!("SELECT sum(v) OVER () FROM {endless}"),
+        format!("UPDATE t SET id = t.id + 100000 FROM {endless} WHERE s.v > t.id"),
+    ] {
+        let said = database.ask(&statement);
+        assert!(said.starts_with("error: the query needs"), "{statement}: {said}");
+    }
+    // What has no room is beside the join whose first side has ended.
+    let groups = "SELECT v % 2 AS g, array_agg(v) AS a FROM generate_series(1, 300000) AS t(v) GROUP BY v % 2";
+    let first = "SELECT row_number() OVER (ORDER BY v) AS n FROM generate_series(1, 30) AS s(v)";
+    let said = database.ask(&format!("SELECT count(a) FROM ({first}) x JOIN ({groups}) y ON x.n > y.g"));
+    assert!(said.starts_with("error: the query needs"), "{said}");
+}
+
 /// What comes of a statement in 64 KB by whoever does what it says, and how often that was tried.
 fn followed(database: &mut Database, statement: &str) -> (String, usize) {
     assert_eq!(database.ask("SET ram = '64K'"), "SET");
@@ -426,6 +445,10 @@ fn rows_that_are_changed_together_have_room_or_none_is_changed() {
         ("UPDATE t SET id = id + 100000", "UPDATE 19905"),
         ("DELETE FROM p WHERE id NOT IN (SELECT p FROM t WHERE p IS NOT NULL)", "DELETE 5000"),
         ("DELETE FROM t WHERE id > 9000 RETURNING id", "10948 lines"),
+        (
+            "UPDATE t SET id = t.id + 100000 FROM generate_series(1, 4) AS s(n) WHERE t.id < 2000 AND s.n < 4",
+            "UPDATE 1989",
+        ),
     ] {
         let mut database = filled(None);
         database.ask("INSERT INTO p SELECT i, 'alone', 3 FROM generate_series(1001, 6000) AS i");
@@ -442,7 +465,9 @@ fn rows_that_are_changed_together_have_room_or_none_is_changed() {
             "{statement}: {lines}, {}",
             &answered[..answered.len().min(200)]
         );
-        assert!(tries <= 3, "{statement}: {tries} tries");
+        // Where rows come more than once they are not counted to the end.
+        let most = if statement.contains(" FROM generate_series") { 8 } else { 3 };
+        assert!(tries <= most, "{statement}: {tries} tries");
     }
 }
 
