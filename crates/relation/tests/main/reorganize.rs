@@ -82,9 +82,9 @@ fn a_segment_is_closed_when_it_is_full_and_renewed_alone() {
 
 #[test]
 fn a_merge_goes_on_where_it_was() {
-    // Steps of 160 entries.
+    // Steps of 64 entries, on a device of 256.
     let count = |reopens: bool| {
-        let mut bench = filled(10, 1 << 20, 2000);
+        let mut bench = filled(4, 1 << 20, 2000);
         let whole = figures(&mut bench);
         assert!(whole.indexes.iter().all(|index| index.runs.len() > 1));
         let mut steps = 0;
@@ -107,7 +107,7 @@ fn a_merge_goes_on_where_it_was() {
 
 #[test]
 fn a_vacuum_merges_all_runs_where_others_began_to_merge_some() {
-    let mut bench = filled(10, 1 << 20, 2000);
+    let mut bench = filled(4, 1 << 20, 2000);
     let is_half_done = |bench: &mut Bench| figures(bench).indexes.iter().any(|index| index.made_bytes > 0);
     while !is_half_done(&mut bench) {
         assert!(maintain(&mut bench), "a merge takes several steps");
