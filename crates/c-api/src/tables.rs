@@ -38,6 +38,8 @@ const FRESH_ROWS: usize = 64;
 const NEW_BYTES: usize = 8 << 10;
 /// Runs of an index that are merged into one.
 const TIER_RUNS: usize = 2;
+/// How much larger the runs of a tier are than those below.
+const TIER_GROWTH: usize = 16;
 
 /// What only tables answer; the others are those of records.
 const CONSTRAINT: c_int = -40;
@@ -155,7 +157,7 @@ fn begin(device: &Device, key: &Key, is_new: bool) -> Result<Tables, c_int> {
     let writer = writer.map_err(|error| code_of_log(&error))?;
     let shape = writer.header_shape(DatabaseId(key.database), suite);
     let relations = Relations::with_fresh_rows(FRESH_ROWS).with_head_bytes(0);
-    let relations = relations.with_new_bytes(NEW_BYTES).with_tier_runs(TIER_RUNS);
+    let relations = relations.with_new_bytes(NEW_BYTES).with_tier_runs(TIER_RUNS).with_tier_growth(TIER_GROWTH);
     Ok(Tables { writer, relations, shape, reorganizing: None })
 }
 

@@ -69,6 +69,7 @@ mod state;
 mod storage;
 mod store;
 mod tail;
+mod unflushed;
 mod view;
 mod volume;
 mod window;

@@ -11,6 +11,7 @@ use crate::record_key::RecordKey;
 use crate::root::{Container, Root};
 use crate::space::Extent;
 use crate::space::Owner;
+use crate::unflushed::Unflushed;
 use crate::{ContainerId, Error, GroupId, Sealing};
 
 /// What a container was like before this commit touched it.
@@ -41,7 +42,7 @@ pub(crate) struct Pending {
     records: Set<RecordKey>,
     pub(crate) pools: PendingPools,
     /// Pages programmed for this commit and not flushed since.
-    unflushed: Map<(ContainerId, u64), Tag>,
+    unflushed: Unflushed<(ContainerId, u64), Tag>,
 }
 
 impl Pending {
@@ -53,7 +54,7 @@ impl Pending {
             groups_dropped: Set::new(),
             records: Set::new(),
             pools: PendingPools::default(),
-            unflushed: Map::new(),
+            unflushed: Unflushed::default(),
         }
     }
 
@@ -92,7 +93,7 @@ impl Pending {
         self.root.drop_group(id)?;
         let in_group = |container: &ContainerId| containers.get(container).is_some_and(|c| c.group == id);
         self.touched.retain(|container, _| !in_group(container));
-        self.unflushed.retain(|(container, _), _| !in_group(container));
+        self.unflushed.retain(|(container, _)| !in_group(container));
         let is_own = self.groups_created.remove(&id);
         if !is_own {
             self.groups_dropped.insert(id);
@@ -161,13 +162,13 @@ impl Pending {
         self.unflushed.insert((id, page), tag);
     }
 
-    /// Pages that the frame would have to list.
+    /// Pages that the frame would have to list, if it can.
     pub(crate) fn unflushed_count(&self) -> usize {
-        self.unflushed.len() + self.pools.unflushed_count()
+        self.unflushed.count() + self.pools.unflushed_count()
     }
 
     pub(crate) fn flushed(&mut self) {
-        self.unflushed.clear();
+        self.unflushed = Unflushed::default();
         self.pools.flushed();
     }
 
@@ -222,7 +223,7 @@ impl Pending {
             })?;
         }
         self.pools.tell(told(), shrunk, each)?;
-        for ((id, page), tag) in &self.unflushed {
+        for ((id, page), tag) in self.unflushed.iter() {
             if self.root.container(*id).is_ok_and(|container| *page < container.pages()) {
                 each(Element::Unflushed { id: *id, page: *page, tag: *tag })?;
             }

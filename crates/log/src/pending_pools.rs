@@ -11,6 +11,7 @@ use crate::pending::Granted;
 use crate::pool::{NamelessPage, PoolId};
 use crate::pool_element::PoolElement;
 use crate::space::Owner;
+use crate::unflushed::Unflushed;
 
 /// What a commit changes in one pool.
 #[derive(Clone, Debug, Default)]
@@ -68,7 +69,7 @@ pub(crate) struct PendingPools {
     dropped: Set<PoolId>,
     pages: Map<PoolId, ChangedPages>,
     /// Pages programmed for this commit and not flushed since, by pool and write.
-    unflushed: Map<(PoolId, u64), (u64, Tag)>,
+    unflushed: Unflushed<(PoolId, u64), (u64, Tag)>,
 }
 
 impl PendingPools {
@@ -82,7 +83,7 @@ impl PendingPools {
 
     pub(crate) fn dropped(&mut self, id: PoolId) {
         self.pages.remove(&id);
-        self.unflushed.retain(|(pool, _), _| *pool != id);
+        self.unflushed.retain(|(pool, _)| *pool != id);
         if self.created.remove(&id).is_none() {
             self.dropped.insert(id);
         }
@@ -104,11 +105,11 @@ impl PendingPools {
     }
 
     pub(crate) fn unflushed_count(&self) -> usize {
-        self.unflushed.len()
+        self.unflushed.count()
     }
 
     pub(crate) fn flushed(&mut self) {
-        self.unflushed.clear();
+        self.unflushed = Unflushed::default();
     }
 
     /// Pools with pages that were written or freed.
@@ -151,7 +152,7 @@ impl PendingPools {
             each(Element::Pool(PoolElement::Shrunk { id: *id, slot: *slot }))?;
         }
         self.dropped.iter().try_for_each(|id| each(Element::Pool(PoolElement::Dropped(*id))))?;
-        for ((id, write), (page, tag)) in &self.unflushed {
+        for ((id, write), (page, tag)) in self.unflushed.iter() {
             let page = NamelessPage { page: *page, write: *write };
             each(Element::Pool(PoolElement::Unflushed { id: *id, page, tag: *tag }))?;
         }

@@ -43,11 +43,10 @@ use crate::spare::Spare;
 use crate::spine::SpineEnd;
 use crate::state::State;
 use crate::store::CheckpointStore;
+use crate::unflushed::UNFLUSHED_MAX;
 use crate::window::HeaderKeeper;
 use crate::{Cause, CommitNumber, ContainerId, Error, GroupId, Piece, Sealing, View};
 
-/// Up to this many pages are listed in the frame and made durable by its flush; more get a flush of their own.
-const UNFLUSHED_MAX: usize = 16;
 /// Longest name of a record.
 pub const RECORD_NAME_BYTES_MAX: usize = 255;
 /// Longest value of a record.

@@ -32,6 +32,8 @@ pub(crate) struct Shared {
     pub(crate) new_bytes: usize,
     /// Sorted runs of a tier that are merged into one of the next.
     pub(crate) tier_runs: usize,
+    /// How much larger runs of a tier are than those below, if it is not as much as so many runs are.
+    pub(crate) tier_growth: Option<usize>,
     /// Entries that a step of a merge looks at, at least.
     pub(crate) step_entries: usize,
     /// Bytes from which on a segment is closed and another one begun.
@@ -55,6 +57,7 @@ impl Shared {
             fresh_rows: fresh_rows.max(1),
             new_bytes: usize::MAX,
             tier_runs: crate::merge::TIER_RUNS,
+            tier_growth: None,
             step_entries: 1,
             segment_bytes: SEGMENT_BYTES,
             grain: Grain::default(),

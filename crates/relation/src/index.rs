@@ -116,6 +116,8 @@ impl IndexReader<'_> {
         }
         let goes_on = known.as_mut().map_or(Ok(false), |cursor| cursor.goes_on_to(low, ascends)).map_err(&named)?;
         if !goes_on {
+            // Its block is not there beside those on the way to the next one.
+            *known = None;
             *known = Some(head.seek(self.view, run, low).map_err(&named)?);
         }
         let Some(cursor) = known else { return Ok(true) };

@@ -136,9 +136,9 @@ fn begin(shared: &Shared, access: &Access, files: &IndexFiles, due: Due) -> Opti
         Due::Untidy if has_dead(access, files) => Some(all(None)),
         Due::Several | Due::Untidy => None,
         Due::Full if is_mostly_dead(shared, access, files) => Some(all(None)),
-        Due::Full => full_tier(files, shared.tier_runs),
-        Due::Wide => full_tier(files, BUILD_RUNS),
-        Due::Crowded => full_tier(files, 2 * shared.tier_runs),
+        Due::Full => full_tier(shared, files, shared.tier_runs),
+        Due::Wide => full_tier(shared, files, BUILD_RUNS),
+        Due::Crowded => full_tier(shared, files, 2 * shared.tier_runs),
     }
 }
 
@@ -153,25 +153,34 @@ fn is_mostly_dead(shared: &Shared, access: &Access, files: &IndexFiles) -> bool 
 }
 
 /// The merge of the lowest tier with so many sorted runs.
-fn full_tier(files: &IndexFiles, runs_max: usize) -> Option<Merging> {
+fn full_tier(shared: &Shared, files: &IndexFiles, runs_max: usize) -> Option<Merging> {
     let mut first = files.runs.len();
     let tiers: Vec<&[Run]> = files.runs.chunk_by(|one, next| one.tier == next.tier).collect();
     for runs in tiers.into_iter().rev() {
         first -= runs.len();
         if pieces(runs).count() >= runs_max {
-            let (first, count, tier) = (first as u32, runs.len() as u32, runs[0].tier.saturating_add(1));
+            let (first, count, tier) = (first as u32, runs.len() as u32, tier_above(shared, runs));
             return Some(Merging { first, count, tier, until: Vec::new(), made: Vec::new() });
         }
     }
     None
 }
 
+/// The tier of what runs of one become: the next one, or the same until it is as large as those of the next.
+fn tier_above(shared: &Shared, runs: &[Run]) -> u8 {
+    let tier = runs[0].tier;
+    match shared.tier_growth {
+        None => tier.saturating_add(1),
+        Some(_) => tier_of(shared, runs.iter().fold(0_u64, |sum, run| sum.saturating_add(run.entries))).max(tier),
+    }
+}
+
 /// The tier of a run of so many entries.
 pub(crate) fn tier_of(shared: &Shared, entries: u64) -> u8 {
     let mut tier = 0;
-    let (mut size, runs) = (shared.fresh_rows as u64, shared.tier_runs as u64);
-    while size.saturating_mul(runs) <= entries {
-        size *= runs;
+    let (mut size, growth) = (shared.fresh_rows as u64, shared.tier_growth.unwrap_or(shared.tier_runs) as u64);
+    while size.saturating_mul(growth) <= entries {
+        size *= growth;
         tier += 1;
     }
     tier

@@ -96,6 +96,15 @@ impl Relations {
         self
     }
 
+    /// The same, with tiers of which each has runs so many times as large as the one below, at least 2: as many times as runs are
+    /// merged into one unless told otherwise. What runs of a tier become stays in it until it is as large as those of the next, so
+    /// that many times as much is kept in fewer runs, and small ones are written more often. It may differ from open to open.
+    #[must_use]
+    pub fn with_tier_growth(mut self, growth: usize) -> Self {
+        self.shared.tier_growth = Some(growth.max(2));
+        self
+    }
+
     /// The same, with another bound for the bytes of a table's segments: 64 MiB unless told otherwise. What is renewed at once is a
     /// segment or two. It may differ from open to open.
     #[must_use]

@@ -147,7 +147,7 @@ impl RunWriter {
 
     /// Adds bytes to those that are to be written.
     fn take(&mut self, mut bytes: Vec<u8>) {
-        if self.buffer.capacity() == 0 {
+        if self.buffer.is_empty() {
             // They are not copied, which would have them in memory twice.
             self.buffer = bytes;
         } else {

@@ -1,7 +1,9 @@
 //! Tidying by steps: each is small, each may be the last, and what they come to is what VACUUM comes to.
 
 use counterfoil_flash::{PageNumber, Read};
-use counterfoil_relation::{KeyRange, NewColumn, NewIndex, NewKey, NewTable, RowId, TableUse, Type, Vacuum, Value};
+use counterfoil_relation::{
+    KeyRange, NewColumn, NewIndex, NewKey, NewTable, Relations, RowId, TableUse, Type, Vacuum, Value,
+};
 
 use crate::bench::{Bench, int, text};
 
@@ -117,6 +119,27 @@ fn a_vacuum_merges_all_runs_where_others_began_to_merge_some() {
     let runs: Vec<_> = figures(&mut bench).indexes.iter().map(|index| index.runs.len()).collect();
     assert_eq!(runs, [1, 1]);
     bench.verify();
+}
+
+#[test]
+fn tiers_that_grow_faster_have_fewer_runs() {
+    let most_runs = |growth: Option<usize>| {
+        let mut bench = filled(10, 1 << 20, 0);
+        let relations = Relations::with_fresh_rows(10).with_tier_runs(2);
+        bench.relations = growth.into_iter().fold(relations, Relations::with_tier_growth);
+        let mut most = 0;
+        for piece in 0..100 {
+            let rows: Vec<_> = (0..10).map(|row| row_of(piece * 10 + row)).collect();
+            bench.insert("t", &rows).unwrap();
+            while maintain(&mut bench) {}
+            let figures = figures(&mut bench);
+            most = most.max(figures.indexes.iter().map(|index| index.runs.len()).max().unwrap());
+        }
+        bench.verify();
+        most
+    };
+    // A hundred fresh parts: tiers of 2, 4, ... 64 of them, or of 16.
+    assert_eq!((most_runs(None), most_runs(Some(16))), (6, 2));
 }
 
 #[test]

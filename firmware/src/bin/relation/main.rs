@@ -29,7 +29,7 @@ use volume::Volume;
 const IS_LITTLE: bool = cfg!(feature = "little");
 /// Rows that T0 has or would have, and rows of the root that are added one by one.
 const ROWS: u64 = if IS_LITTLE { ROWS_OF_LITTLE } else { ROWS_OF_ALL };
-const ROWS_OF_ALL: u64 = 1000;
+const ROWS_OF_ALL: u64 = 2000;
 const ROWS_OF_LITTLE: u64 = 1000;
 const SINGLE: u64 = 40;
 /// Pages that are programmed before the power goes.

@@ -34,6 +34,8 @@ const FRESH_ROWS: usize = 32;
 const NEW_BYTES: usize = if IS_LITTLE { 2 << 10 } else { (3 << 10) + 512 };
 /// Runs of an index that are merged into one.
 const TIER_RUNS: usize = 2;
+/// How much larger the runs of a tier are than those below.
+const TIER_GROWTH: usize = 16;
 /// Memory for a question.
 const QUESTION_BYTES: usize = BUDGET_BYTES_MIN;
 
@@ -76,7 +78,8 @@ fn layout(token: Token) -> Result<Layout, String> {
 }
 
 fn relations() -> Relations {
-    Relations::with_fresh_rows(FRESH_ROWS).with_head_bytes(0).with_new_bytes(NEW_BYTES).with_tier_runs(TIER_RUNS)
+    let relations = Relations::with_fresh_rows(FRESH_ROWS).with_head_bytes(0).with_new_bytes(NEW_BYTES);
+    relations.with_tier_runs(TIER_RUNS).with_tier_growth(TIER_GROWTH)
 }
 
 impl Volume {
