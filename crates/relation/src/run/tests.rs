@@ -65,7 +65,7 @@ fn a_run_is_as_long_as_a_reader_takes_it_for_on_pages_of_any_size() {
             Head::read(&storage, &run).unwrap();
             let there = storage.length(run.container()).unwrap() as usize;
             // Where a page is no larger than a block, a device has nothing of it in memory.
-            let is_whole = there % blocks.sealing.page_payload(page_bytes) == 0;
+            let is_whole = there.is_multiple_of(blocks.sealing.page_payload(page_bytes));
             assert!(
                 is_whole || !cfg!(feature = "small") || page_bytes > blocks.bytes,
                 "{page_bytes}, {blocks:?}: {there}"
