@@ -127,6 +127,11 @@ impl Report {
         self.faults.iter().any(|(own, fault)| *own == cloud && fault.is_silence())
     }
 
+    /// Whether a cloud did not answer at all.
+    pub(crate) fn has_failed(&self, cloud: usize) -> bool {
+        self.faults.iter().any(|(own, fault)| *own == cloud && fault.is_silence() && *fault != Fault::Slow)
+    }
+
     /// The clouds that gave not all of what they were asked for, or something else.
     fn at_fault(&self) -> BTreeSet<usize> {
         self.faults.iter().filter(|(_, fault)| *fault != Fault::Slow).map(|(cloud, _)| *cloud).collect()
@@ -519,7 +524,7 @@ impl Table {
         groups.into_iter().map(|(_, group)| group).collect()
     }
 
-    fn pieces_of(&self, ids: &[u16]) -> Option<Pieces> {
+    pub(crate) fn pieces_of(&self, ids: &[u16]) -> Option<Pieces> {
         let declaration = self.coder.declaration();
         declaration.pieces(declaration.column(*ids.first()?)?)
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use counterfoil_disperse::{
-    Asking, Condition, Distribution, Epoch, Failure, Fault, Goal, Plain, Report, State, Unanswered, Value, Watch,
+    Asking, Condition, Distribution, Epoch, Failure, Fault, Goal, Plain, Report, Rows, State, Unanswered, Value, Watch,
 };
 use proptest::prelude::*;
 
@@ -290,6 +290,42 @@ fn a_cloud_that_is_slow_holds_nobody_up() {
     let told = world.table.sum(asking, SALARY, &world.rows, &mut Report::default());
     assert!(matches!(told, Err(Unanswered::CalledOff)));
     world.clouds.iter().for_each(|cloud| cloud.set(Mood::Honest));
+}
+
+/// Three clouds have the cells of a column, and each has lost some. The third one hangs when it is asked what it shows of them, in vain or
+/// until it is waited for.
+#[test]
+fn what_several_show_does_not_wait_for_one_that_hangs_if_it_is_all() {
+    for lost in [[[0_u64, 2, 4], [1, 3, 5], [0, 2, 4]], [[0, 3, 0], [0, 3, 1], [2, 5, 5]]] {
+        let world = World::new((5, 2, 1), &some_people());
+        let holders = world.table.coder().placement().cell_holders(NOTE);
+        let is_all = lost[0].iter().all(|row| !lost[1].contains(row));
+        for (cloud, lost) in holders.iter().zip(lost) {
+            let lost: Rows = world.rows.iter().copied().filter(|row| lost.contains(&(row % 6))).collect();
+            world.table.remove(&world.state, *cloud, &lost).expect("an honest cloud");
+        }
+        let third = holders[2];
+        world.clouds[third].stick_after(1);
+        let mut report = Report::default();
+        let watch = Until(std::time::Instant::now() + Duration::from_secs(120));
+        let asking = Asking { watch: &watch, ..world.asking() };
+        let found = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_all && world.clouds[third].asked() < 2 {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                if !is_all {
+                    // Long enough for it to be slow.
+                    std::thread::sleep(Duration::from_secs(4));
+                    world.clouds[third].set(Mood::Honest);
+                }
+            });
+            world.table.read(asking, &[NOTE], &[], &mut report).expect("all rows")
+        });
+        assert!(found.rows == world.rows && found.columns[0] == world.columns[usize::from(NOTE)], "{lost:?}");
+        assert_eq!(report.faults.contains(&(third, Fault::Slow)), is_all, "{:?}", report.faults);
+        world.clouds[third].set(Mood::Honest);
+    }
 }
 
 #[test]

@@ -46,9 +46,16 @@ pub struct Cloud {
     lateness: Lateness,
     /// Questions that it was asked.
     asked: AtomicUsize,
+    /// Questions that it answers before it is stuck; none: it answers all.
+    sticks_after: AtomicUsize,
 }
 
 impl Cloud {
+    /// It answers so many questions more, and is stuck then until it is in another mood.
+    pub fn stick_after(&self, questions: usize) {
+        self.sticks_after.store(self.asked() + questions, Ordering::Relaxed);
+    }
+
     pub fn set(&self, mood: Mood) {
         self.mood.store(mood as u8, Ordering::Relaxed);
     }
@@ -114,7 +121,10 @@ impl Provider for Cloud {
         question: &Question,
         take: &mut dyn FnMut(Answer) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        self.asked.fetch_add(1, Ordering::Relaxed);
+        let asked = self.asked.fetch_add(1, Ordering::Relaxed);
+        if asked > 0 && asked == self.sticks_after.load(Ordering::Relaxed) {
+            self.set(Mood::Stuck);
+        }
         while self.mood() == Mood::Stuck {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }

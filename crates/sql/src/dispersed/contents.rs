@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use counterfoil_disperse::{Asking, Compared, Failure, Found, Goal, Layout, Report, Rows, Table as Away};
+use counterfoil_disperse::{Asking, Compared, Failure, Found, Goal, Layout, Report, Rows, State, Table as Away};
 use counterfoil_relation::Table;
 
 use super::readable::{Place, UNREAD_MOST, Unread};
@@ -41,7 +41,8 @@ impl Session {
             for cloud in (0..layout.declaration.clouds.len()).filter(has) {
                 let own = done.entry((layout.number, layout.declaration.clouds[cloud].clone())).or_default();
                 if own.is_damaged && self.forgets(table, layout, &seen.away, cloud)? {
-                    let place = Place { layout, state: &layout.state, away: &seen.away };
+                    let state = without(layout, cloud);
+                    let place = Place { layout, state: &state, away: &seen.away };
                     let anew = self.repair_at(table, (place, is_current), (cloud, There::default()))?;
                     *own = Repaired { removed: own.removed, ..anew };
                 }
@@ -74,7 +75,8 @@ impl Session {
             );
             self.notices.push(text);
         }
-        repaired.failure = repaired.failure.or_else(|| unread.text(&table.name));
+        let texts = repaired.failure.into_iter().chain(unread.text(&table.name));
+        repaired.failure = texts.reduce(|damage, unread| format!("{damage}; {unread}"));
         Ok(repaired)
     }
 
@@ -149,6 +151,13 @@ struct Mended {
     unread: Unread,
     /// What speaks against the others, or says that something is not as it was written.
     failure: Option<Failure>,
+}
+
+/// What is known of a layout where a cloud has let go of all that it had: it is not asked for rows, nor named for having none.
+fn without(layout: &Layout, cloud: usize) -> State {
+    let nothing = Rows::new();
+    let there = (0..layout.declaration.clouds.len()).map(|other| (other == cloud).then_some(&nothing));
+    layout.state.as_shown(there)
 }
 
 /// All columns.

@@ -63,7 +63,8 @@ impl Unread {
         match &self.silence {
             None if rows == 0 => None,
             None => Some(format!(
-                "{rows} rows cannot be read from any of its clouds: when all of them answer, REPAIR TABLE {table} LET GO lets go of those"
+                "{rows} rows cannot be read from any of its clouds: when all of them answer, and what is damaged there cannot be put back \
+                 from a copy, REPAIR TABLE {table} LET GO lets go of those"
             )),
             Some(error) => Some(format!("{rows} rows cannot be read now: {error}")),
         }
@@ -150,7 +151,8 @@ impl Session {
         Ok(given)
     }
 
-    /// Lets go of rows that no clouds give back, when all of them answer. They are asked twice: one that stumbles once has lost nothing.
+    /// Lets go of rows that no clouds give back, when all of them answer, be it that files are damaged. They are asked twice: one that stumbles
+    /// once has lost nothing.
     pub(super) fn let_go_of_the_unreadable(&mut self, table: &Arc<Table>) -> Result<()> {
         let dispersed = shared(self.engine()).clone();
         let _one_at_a_time = dispersed.telling.lock();

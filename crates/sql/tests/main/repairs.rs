@@ -224,6 +224,38 @@ fn what_no_cloud_can_show_is_said_where_it_is_asked_for() {
 }
 
 #[test]
+fn rows_that_are_damaged_at_all_clouds_that_have_them_can_be_let_go_of() {
+    for at in ["abc", "ac"] {
+        let (mut world, _) = damaged(&[at]);
+        let told = world.database.ask("REPAIR TABLE t EXTENDED");
+        let advised = |line: &str| line.contains("10 rows cannot be read") && line.contains("REPAIR TABLE t LET GO");
+        assert!(told.lines().all(advised), "{at}: {told}");
+        world.database.session.take_notices();
+        world.database.ask("REPAIR TABLE t LET GO");
+        let notices = world.database.session.take_notices().join("\n");
+        assert!(notices.contains("rows that no cloud could give back are gone: 10"), "{at}: {notices}");
+        let told = world.database.ask("REPAIR TABLE t EXTENDED");
+        assert!(told.lines().all(|line| line.ends_with("|complete")), "{at}: {told}");
+        assert_eq!(world.database.ask(ALL_FIFTY), "40|40|40|280", "{at}");
+        assert_eq!(world.database.ask("REPAIR TABLE t EXTENDED"), "a|0|0|complete\nb|0|0|complete\nc|0|0|complete");
+        assert_eq!(world.waiting(), "a 0 0, b 0 0, c 0 0");
+    }
+}
+
+/// A repair that has clouds let go of what is damaged knows that they have none of it then.
+#[test]
+fn no_cloud_is_named_for_what_a_repair_had_it_let_go_of() {
+    for at in [["a"].as_slice(), &["b"], &["a", "b", "c"], &["ab"]] {
+        let (mut world, _) = damaged(at);
+        world.database.session.take_notices();
+        let told = world.database.ask("REPAIR TABLE t EXTENDED");
+        assert!(told.contains("|50|0|complete"), "{at:?}: {told}");
+        let notices = world.database.session.take_notices().join("\n");
+        assert!(!notices.contains("does not show rows"), "{at:?}: {notices}");
+    }
+}
+
+#[test]
 fn files_that_are_damaged_at_every_cloud_are_mended_from_the_others() {
     let (mut world, _) = damaged(&["a", "b", "c"]);
     let repaired = world.database.ask("REPAIR TABLE t EXTENDED");
