@@ -240,9 +240,10 @@ impl Parts {
         self.merge(Parts { count: 1, sum: value })
     }
 
-    fn remove(&mut self, value: i128) {
+    fn remove(&mut self, value: i128) -> Result<(), DataFusionError> {
         self.count -= 1;
-        self.sum -= value;
+        self.sum = self.sum.checked_sub(value).ok_or_else(overflow)?;
+        Ok(())
     }
 
     /// So many integers as would overflow are in no table; of NUMERIC two are enough.
@@ -291,8 +292,7 @@ impl Accumulator for One {
     }
 
     fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<(), DataFusionError> {
-        self.of.values(values)?.there().for_each(|value| self.parts.remove(value));
-        Ok(())
+        self.of.values(values)?.there().try_for_each(|value| self.parts.remove(value))
     }
 
     fn supports_retract_batch(&self) -> bool {

@@ -100,3 +100,52 @@ fn the_sum_of_a_group_may_leave_its_range_on_its_way_too() {
     let of_parts = format!("SELECT sum(v) FROM {some} GROUP BY GROUPING SETS ((k), ()) ORDER BY 1");
     assert_eq!(database.ask(&of_parts), "-9223372036854775808\n-3\n9223372036854775805\nNULL");
 }
+
+#[test]
+fn a_sum_of_numeric_is_right_or_an_error_wherever_it_is_added_up() {
+    const BEYOND: &str = "error: a sum is out of the range of its type: cast to NUMERIC first";
+    let mut database = Database::new();
+    database.ask("CREATE TABLE t (id INT, k TEXT, n NUMERIC(38,10), big BIGINT)");
+    let most = "9999999999999999999999999999.9999999999";
+    let rows = [(1, "a", most, i64::MAX), (2, "a", most, i64::MAX), (3, "b", "5", 2), (4, "c", "-7", -9)];
+    for (id, k, n, big) in rows {
+        database.ask(&format!("INSERT INTO t VALUES ({id}, '{k}', {n}, {big})"));
+    }
+    for of in ["n", "n + 0", "big", "big + 0"] {
+        for sql in [
+            format!("SELECT sum({of}) FROM t WHERE upper(k) = 'A'"),
+            format!("SELECT sum({of}) FROM t WHERE k = 'a'"),
+            format!("SELECT k, sum({of}) FROM t WHERE upper(k) = 'A' GROUP BY k"),
+            format!("SELECT k, sum({of}) FROM t GROUP BY ROLLUP (k)"),
+            format!("SELECT sum({of}) OVER () FROM t"),
+            format!("SELECT sum({of}) OVER (ORDER BY id) FROM t"),
+            format!("SELECT sum({of}) OVER (ORDER BY id ROWS 1 PRECEDING) FROM t"),
+            format!("SELECT sum(DISTINCT {of} - id % 2) FROM t WHERE id < 3"),
+            format!("SELECT sum({of}) FILTER (WHERE id < 3) FROM t"),
+        ] {
+            assert_eq!(database.ask(&sql), BEYOND, "{sql}");
+        }
+    }
+    // On its way it may be as large as it likes.
+    let back = format!(
+        "(VALUES (1, 'a', {most}), (2, 'a', {most}), (3, 'a', -{most}), (4, 'b', -{most}), (5, 'b', 1), (6, 'b', NULL)) AS s(id, k, n)"
+    );
+    for (sql, expected) in [
+        (format!("SELECT sum(n) FROM {back}"), "1.0000000000"),
+        (
+            format!("SELECT k, sum(n) FROM {back} GROUP BY k ORDER BY k"),
+            "a|9999999999999999999999999999.9999999999\nb|-9999999999999999999999999998.9999999999",
+        ),
+        (format!("SELECT sum(DISTINCT n) FROM {back}"), "1.0000000000"),
+        (
+            format!(
+                "SELECT id, sum(n) OVER (ORDER BY id ROWS 1 PRECEDING) FROM {back} WHERE id > 3 ORDER BY id DESC LIMIT 2"
+            ),
+            "6|1.0000000000\n5|-9999999999999999999999999998.9999999999",
+        ),
+        ("SELECT sum(n) FROM t WHERE upper(k) = 'NOBODY'".into(), "NULL"),
+        ("SELECT sum(DISTINCT n), sum(n) FROM t WHERE id > 2".into(), "-2.0000000000|-2.0000000000"),
+    ] {
+        assert_eq!(database.ask(&sql), expected, "{sql}");
+    }
+}

@@ -13,11 +13,11 @@ use std::sync::Arc;
 use counterfoil_relation::{Table, Type};
 use counterfoil_series::{Bucket, Column, Kind, Summary, Value};
 use datafusion::arrow::array::{
-    ArrayRef, BooleanArray, Decimal128Array, Float64Array, Int64Array, UInt32Array, UInt64Array,
+    ArrayRef, BooleanArray, Decimal128Array, Decimal256Array, Float64Array, Int64Array, UInt32Array, UInt64Array,
 };
 use datafusion::arrow::buffer::NullBuffer;
 use datafusion::arrow::compute::take;
-use datafusion::arrow::datatypes::{DataType, FieldRef, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, FieldRef, SchemaRef, i256};
 
 use super::question::{Place, Wanted};
 use crate::aggregates::overflow;
@@ -124,6 +124,13 @@ impl From<'_> {
             DataType::Decimal128(precision, scale) => {
                 let sums = summaries.map(|summary| summary.map(integer).transpose());
                 let sums = sums.collect::<Result<Decimal128Array>>()?;
+                Arc::new(sums.with_precision_and_scale(*precision, *scale)?)
+            }
+            // That of NUMERIC has room to leave the range of its type on its way.
+            DataType::Decimal256(precision, scale) => {
+                let sums =
+                    summaries.map(|summary| summary.map(|summary| integer(summary).map(i256::from_i128)).transpose());
+                let sums = sums.collect::<Result<Decimal256Array>>()?;
                 Arc::new(sums.with_precision_and_scale(*precision, *scale)?)
             }
             _ => return Err(broken()),
