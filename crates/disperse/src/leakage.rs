@@ -8,7 +8,8 @@
 //! 2. how many rows there are, which of them come, move and go at the same time, and when. Rows that move together are not told from one
 //!    another, but by what their codings show;
 //! 3. of each question of which columns it is, which rows it concerns, for how many values or characters it asks, whether bounds count, and
-//!    which questions ask for the same; of orders also in how many blocks of four bits two bounds agree;
+//!    which questions ask for the same; of orders also in how many blocks of four bits two bounds agree; and where a cloud does not show
+//!    rows that it has, or is owed some, which these are: the others are asked for just those;
 //! 4. of the catalogue when it changes, how many entries come and go, and the classes of their lengths, by which it sees about how many
 //!    letters names have and how scattered row numbers are. It has one name at all clouds of a database.
 //!

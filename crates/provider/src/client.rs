@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 
 use crate::address::Address;
 use crate::stream::Timed;
-use crate::wire::{self, FRAME_BYTES_MAX, Reply, Request, VERSION};
+use crate::wire::{self, FRAME_BYTES_MAX, Reply, Request, TOKEN_BYTES_MAX, VERSION};
 
 /// How long an answer, or a part of one, is waited for.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -78,6 +78,11 @@ impl Remote {
         let session = ClientConnection::new(self.config.clone(), name).map_err(|error| self.unreachable(error))?;
         let mut connection = StreamOwned::new(session, stream);
         let hello = Request::Hello { version: VERSION, token: self.token.to_string() };
+        if self.token.len() > TOKEN_BYTES_MAX {
+            let text =
+                "the secret_file has more in it than a token: `counterfoil provider token` prints one, in one line";
+            return Err(Failure::Refused(text.into()));
+        }
         wire::say(&mut connection, &hello).map_err(|failure| self.told(failure))?;
         self.done(&mut connection)?;
         Ok(connection)

@@ -19,6 +19,8 @@ use zeroize::Zeroize as _;
 pub const VERSION: u16 = 1;
 /// Bytes of a first message at most.
 pub const HELLO_BYTES_MAX: usize = 512;
+/// Bytes of a token at most: it is in the first message.
+pub const TOKEN_BYTES_MAX: usize = HELLO_BYTES_MAX - 16;
 /// Bytes of a message at most.
 pub const FRAME_BYTES_MAX: usize = 64 << 20;
 /// Bytes of rows in a message, unless one row has more.

@@ -540,7 +540,7 @@ fn option(given: &SqlOption) -> Result<(String, String)> {
         return Err(Error::NotSupported(format!("the table option {given}")));
     };
     let name = fold(key);
-    let value = text(value).or_else(|| seconds(&name, value)).ok_or_else(|| {
+    let value = text(value).or_else(|| number(value)).ok_or_else(|| {
         Error::Sql(format!("{name} wants {}", if is_number(&name) { "a whole number" } else { "a quoted text" }))
     })?;
     Ok((name, value))
@@ -554,12 +554,10 @@ fn text(value: &Expr) -> Option<String> {
     }
 }
 
-/// The text of an option that may be a number.
-fn seconds(name: &str, value: &Expr) -> Option<String> {
+/// The text of an option that is a number: whether it may be one is known to whom it is for, if there is such an option.
+fn number(value: &Expr) -> Option<String> {
     match value {
-        Expr::Value(ValueWithSpan { value: Literal::Number(number, false), .. }) if is_number(name) => {
-            Some(number.clone())
-        }
+        Expr::Value(ValueWithSpan { value: Literal::Number(number, false), .. }) => Some(number.clone()),
         _ => None,
     }
 }

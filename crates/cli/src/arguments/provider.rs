@@ -46,6 +46,6 @@ pub struct ProviderToken {
     /// Who gets it: what is put under a name lies apart from all others
     pub name: String,
     /// Days that it is good for
-    #[arg(long, value_name = "N", default_value_t = 365)]
+    #[arg(long, value_name = "N", default_value_t = 365, value_parser = clap::value_parser!(u32).range(1..))]
     pub days: u32,
 }

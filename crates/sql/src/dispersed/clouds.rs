@@ -308,12 +308,17 @@ fn whole_path(path: &str) -> Result<String> {
 
 /// Refuses a cloud that is another one by another name: together they would have what each is not to know, and fail together.
 fn keep_apart(clouds: &[Cloud], new: &Cloud) -> Result<()> {
-    match clouds.iter().find(|cloud| cloud.url == new.url) {
+    match clouds.iter().find(|cloud| who(&cloud.url) == who(&new.url)) {
         Some(Cloud { name, url, .. }) => Err(Error::Misuse(format!(
             "cloud {name} is at {url} already: a cloud that fails, or looks, does so as a whole"
         ))),
         None => Ok(()),
     }
+}
+
+/// Who is at an address: whoever has the key to which it is pinned, by whatever name it is reached.
+fn who(url: &str) -> &str {
+    url.rsplit_once("?pin=").map_or(url, |(_, pin)| pin)
 }
 
 impl Session {

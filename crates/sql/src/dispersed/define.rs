@@ -106,6 +106,9 @@ impl Options {
         let spare = u64::from(clouds.len() > 2);
         let (may_fail, may_collude) = (count(MAY_FAIL, spare)?, count(MAY_COLLUDE, spare)?);
         let rows_max = count(MAX_ROWS, ROWS_MAX_DEFAULT)?;
+        if rows_max == 0 {
+            return Err(Error::Sql(format!("{MAX_ROWS} = 0: a table without room for a row")));
+        }
         if let Some(other) = text(KEY_BACKUP).filter(|text| ![NO_BACKUP, "split"].contains(text)) {
             return Err(Error::Sql(format!(
                 "{KEY_BACKUP} = '{other}': 'split' (unless said otherwise) or '{NO_BACKUP}'"

@@ -33,13 +33,13 @@ pub(crate) fn said_goal(statement: &[TokenWithSpan], words: &[usize]) -> Option<
     Some(words[place])
 }
 
-/// Refuses `WITHIN 5` behind a query.
+/// Refuses `WITHIN 5`, or `WITHIN '5%'`, behind a query.
 pub(crate) fn refuse_bound(statement: &[TokenWithSpan], words: &[usize]) -> Result<()> {
     let mut last = words.iter().rev().map(|at| &statement[*at].token).filter(|token| **token != Token::SemiColon);
     let bound = last.next();
     let bound =
         if bound.is_some_and(|token| is_word(token, "PERCENT") || *token == Token::Mod) { last.next() } else { bound };
-    match matches!(bound, Some(Token::Number(..))) && last.next().is_some_and(|token| is_word(token, "WITHIN")) {
+    match matches!(bound, Some(Token::Number(..) | Token::SingleQuotedString(_))) && last.next().is_some_and(|token| is_word(token, "WITHIN")) {
         true => Err(Error::NotSupported(
             "WITHIN a bound: clouds answer exactly or not at all, for no fragment is most of a value; OPTIMIZE FOR PERFORMANCE \
              believes the first cloud, and says so"
@@ -60,7 +60,15 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Result<Statement, ParserError> {
                 return Err(ParserError::ParserError(text));
             }
             match takes(parser, "QUORUM") {
-                true => format!("{RELIABILITY} {}", parser.parse_literal_uint()?),
+                true => {
+                    let said = parser.peek_token().token;
+                    let wants = || {
+                        ParserError::ParserError(format!(
+                            "OPTIMIZE FOR RELIABILITY QUORUM {said}: how many clouds are to show the same? QUORUM 2"
+                        ))
+                    };
+                    format!("{RELIABILITY} {}", parser.parse_literal_uint().map_err(|_| wants())?)
+                }
                 false => RELIABILITY.to_owned(),
             }
         }
@@ -145,7 +153,7 @@ mod tests {
         }
         let told = goal("SELECT a FROM t OPTIMIZE FOR speed").expect_err("no goal").to_string();
         assert!(told.contains("OPTIMIZE FOR speed: RELIABILITY [QUORUM n] or PERFORMANCE"), "{told}");
-        for bound in ["5", "0.5", "5 PERCENT", "5 %", "5;"] {
+        for bound in ["5", "0.5", "5 PERCENT", "5 %", "5;", "'5%'"] {
             let told = goal(&format!("SELECT sum(a) FROM t WITHIN {bound}")).expect_err("no bound").to_string();
             assert!(told.contains("exactly or not at all"), "{bound}: {told}");
         }

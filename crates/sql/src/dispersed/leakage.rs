@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use counterfoil_disperse::leakage::{What, When, learned};
-use counterfoil_disperse::{Coding, Condition, Declaration, Placement};
+use counterfoil_disperse::{Coding, Column, Condition, Declaration, Placement};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::sqlparser::ast::Statement;
 
@@ -18,8 +18,8 @@ use crate::session::{Outcome, Session};
 use crate::show;
 use crate::statement;
 
-/// Coalitions that are told of at most.
-const COALITIONS_MAX: usize = 64;
+/// Coalitions of several clouds that are told of at most.
+const COALITIONS_MAX: usize = 256;
 
 /// A line: the table, who, when, what.
 type Line = [String; 4];
@@ -46,18 +46,27 @@ impl Session {
         };
         let mut scans = Vec::new();
         plan.iter().for_each(|plan| find(plan, &mut scans));
-        let mut lines: Vec<Line> = Vec::new();
+        let mut told = Told::default();
         for asked in scans {
             let scan = asked.scan();
             let kept = scan.kept()?;
             // While a table moves its rows lie in several ways.
             for layout in kept.layouts() {
-                let told = lines_of(&scan.table().name, &layout.declaration, asked);
-                lines.extend(told.into_iter().filter(|line| !lines.contains(line)).collect::<Vec<_>>());
+                let declaration = &layout.declaration;
+                let of_query =
+                    |placement: &Placement, coalition: &[usize]| of_query(declaration, placement, coalition, asked);
+                told.of(&scan.table().name, declaration, &of_query);
             }
         }
         if let Some((table, verb)) = changed {
-            lines.extend(self.lines_of_change(&table, verb)?);
+            self.tell_of_change(&table, verb, &mut told)?;
+        }
+        let Told { lines, left_out } = told;
+        if left_out > 0 {
+            self.notices.push(format!(
+                "{left_out} coalitions more are not shown: each learns what each of its clouds learns, and one of more than may_collude the \
+                 values of columns that are FOR (sum)"
+            ));
         }
         if lines.is_empty() {
             self.notices.push("the query names no dispersed table: nothing of it leaves this machine".into());
@@ -66,21 +75,53 @@ impl Session {
         show::table(vec![("table", column(0)), ("who", column(1)), ("when", column(2)), ("learns", column(3))])
     }
 
-    /// What each cloud of a table is told when it is changed.
-    fn lines_of_change(&mut self, table: &str, verb: &str) -> Result<Vec<Line>> {
+    /// What each coalition of a table's clouds learns when it is changed.
+    fn tell_of_change(&mut self, table: &str, verb: &str, told: &mut Told) -> Result<()> {
         let view = self.view()?;
         let Some(table) = planner::rows_of(self.engine(), &view, table).ok().filter(|table| is_dispersed(table)) else {
-            return Ok(Vec::new());
+            return Ok(());
         };
-        let told = match verb {
-            "Insert" => "how many rows come, and their fragments",
-            "Delete" => "which rows go, together",
-            _ => "which rows go, together, and the fragments of as many that come in their place",
+        let kept = kept(&view, &table)?;
+        let declaration = kept.declaration();
+        // Whether a key is there already is asked before anything comes.
+        let keys: BTreeSet<u16> = match verb {
+            "Delete" => BTreeSet::new(),
+            _ => table.unique_indexes().flat_map(|index| index.columns.iter().map(|id| id.0 as u16)).collect(),
         };
-        let declaration = kept(&view, &table)?.declaration().clone();
-        let line = |cloud: &String| [table.name.clone(), cloud.clone(), "from this query".into(), told.into()];
-        Ok(declaration.clouds.iter().map(line).collect())
+        let of_change = |placement: &Placement, coalition: &[usize]| {
+            let mut learns = BTreeSet::from([of_change(verb).to_owned()]);
+            let keys = declaration.columns.iter().filter(|column| keys.contains(&column.id));
+            learns.extend(keys.filter_map(|column| of_key(placement, coalition, column, verb)));
+            learns
+        };
+        told.of(&table.name, declaration, &of_change);
+        Ok(())
     }
+}
+
+fn of_change(verb: &str) -> &'static str {
+    match verb {
+        "Insert" => "how many rows come, and their fragments; with ON CONFLICT also which rows go",
+        "Delete" => "which rows go, together",
+        _ => "which rows go, together, and the fragments of as many that come in their place",
+    }
+}
+
+/// What is learned when clouds are asked whether a key is there.
+fn of_key(placement: &Placement, coalition: &[usize], column: &Column, verb: &str) -> Option<String> {
+    let fragment = placement.fragment(column.id, Coding::Tag)?;
+    let whose = if verb == "Insert" { "that comes" } else { "that comes in its place, where the key changes" };
+    fragment.holders.iter().any(|holder| coalition.contains(holder)).then(|| {
+        let asked = "and whether it was asked before, whether the row is taken or refused";
+        format!("{}: which rows have the key of a row {whose}, {asked}", column.name)
+    })
+}
+
+/// What is told, and how many coalitions are not told of.
+#[derive(Default)]
+struct Told {
+    lines: Vec<Line>,
+    left_out: u64,
 }
 
 /// What clouds are asked by a node of a plan.
@@ -115,35 +156,49 @@ fn find<'a>(plan: &'a Arc<dyn ExecutionPlan>, asked: &mut Vec<Asked<'a>>) {
 /// What everybody learns who has fragments, whatever the values are (the head of `leakage.rs` of the crate below).
 const USE_AT_REST: &str = "how many rows and columns there are, as what each column is coded, which rows come, move and go together, and when; \
                            of the catalogue how many entries come and go with each change, and the classes of their lengths";
-const USE_ASKED: &str = "which columns each question is about, which rows it concerns, for how many values or characters it asks, and which \
-                         questions ask for the same";
+const USE_ASKED: &str = "which columns each question is about, which rows it concerns, for how many values or characters it asks, which \
+                         questions ask for the same, and which rows are asked for because another cloud does not show them";
 
-fn lines_of(table: &str, declaration: &Declaration, asked: Asked<'_>) -> Vec<Line> {
-    let Ok(placement) = Placement::plan(declaration) else { return Vec::new() };
-    let mut lines = Vec::new();
-    for coalition in coalitions(declaration) {
-        let names: Vec<&str> = coalition.iter().map(|cloud| declaration.clouds[*cloud].as_str()).collect();
-        let mut who = names.join(" and ");
-        if coalition.len() > declaration.may_collude {
-            who.push_str(" (more than may_collude)");
-        }
-        let mut line =
-            |when: &str, learns: String| lines.push([table.to_owned(), who.clone(), when.to_owned(), learns]);
-        let all = learned(declaration, &placement, &coalition);
-        let name = |column: u16| declaration.column(column).map_or("", |column| column.name.as_str());
-        line("at rest", USE_AT_REST.into());
-        for of in all.iter().filter(|of| of.when == When::AtRest) {
-            line("at rest", format!("{}: {}", name(of.column), of.what));
-        }
-        for learns in of_query(declaration, &placement, &coalition, asked) {
-            line("from this query", learns);
-        }
-        line("from all queries", USE_ASKED.into());
-        for of in all.iter().filter(|of| of.when == When::Asked) {
-            line("from all queries", format!("{}: {}", name(of.column), accumulated(of.what)));
+impl Told {
+    /// Adds what coalitions learn of a table that lies as declared: at rest, from this query as is said, and from all of them.
+    fn of(
+        &mut self,
+        table: &str,
+        declaration: &Declaration,
+        of_query: &dyn Fn(&Placement, &[usize]) -> BTreeSet<String>,
+    ) {
+        let Ok(placement) = Placement::plan(declaration) else { return };
+        let (coalitions, left_out) = coalitions(declaration);
+        self.left_out = self.left_out.max(left_out);
+        for coalition in coalitions {
+            let names: Vec<&str> = coalition.iter().map(|cloud| declaration.clouds[*cloud].as_str()).collect();
+            let mut who = names.join(" and ");
+            if coalition.len() > declaration.may_collude {
+                who.push_str(" (more than may_collude)");
+            }
+            let mut line =
+                |when: &str, learns: String| self.add([table.to_owned(), who.clone(), when.to_owned(), learns]);
+            let all = learned(declaration, &placement, &coalition);
+            let name = |column: u16| declaration.column(column).map_or("", |column| column.name.as_str());
+            line("at rest", USE_AT_REST.into());
+            for of in all.iter().filter(|of| of.when == When::AtRest) {
+                line("at rest", format!("{}: {}", name(of.column), of.what));
+            }
+            for learns in of_query(&placement, &coalition) {
+                line("from this query", learns);
+            }
+            line("from all queries", USE_ASKED.into());
+            for of in all.iter().filter(|of| of.when == When::Asked) {
+                line("from all queries", format!("{}: {}", name(of.column), accumulated(of.what)));
+            }
         }
     }
-    lines
+
+    fn add(&mut self, line: Line) {
+        if !self.lines.contains(&line) {
+            self.lines.push(line);
+        }
+    }
 }
 
 fn accumulated(what: What) -> String {
@@ -153,14 +208,25 @@ fn accumulated(what: What) -> String {
     }
 }
 
-/// Each cloud alone, and all coalitions up to one cloud more than may collude.
-fn coalitions(declaration: &Declaration) -> Vec<Vec<usize>> {
-    let clouds = declaration.clouds.len().min(u32::BITS as usize - 1);
-    let masks = (1..1_u32 << clouds).filter(|mask| mask.count_ones() as usize <= declaration.may_collude + 1);
-    let mut coalitions: Vec<Vec<usize>> =
-        masks.take(COALITIONS_MAX).map(|mask| (0..clouds).filter(|cloud| mask >> cloud & 1 == 1).collect()).collect();
-    coalitions.sort_by_key(Vec::len);
-    coalitions
+/// Each cloud alone, and coalitions up to one cloud more than may collude, the smallest first; and how many there are besides.
+fn coalitions(declaration: &Declaration) -> (Vec<Vec<usize>>, u64) {
+    let clouds = declaration.clouds.len();
+    let mut all: Vec<Vec<usize>> = (0..clouds).map(|cloud| vec![cloud]).collect();
+    let (mut count, mut of_a_size) = (clouds as u64, clouds as u64);
+    let (mut smaller, most) = (all.clone(), clouds + COALITIONS_MAX);
+    for size in 2..=clouds.min(declaration.may_collude + 1) {
+        // As many as there are ways to choose so many.
+        of_a_size = of_a_size.saturating_mul((clouds + 1 - size) as u64) / size as u64;
+        count = count.saturating_add(of_a_size);
+        let larger = smaller.iter().flat_map(|coalition| {
+            let last = coalition.last().copied().unwrap_or(0);
+            (last + 1..clouds).map(|next| coalition.iter().copied().chain([next]).collect())
+        });
+        smaller = larger.take(most - all.len()).collect::<Vec<Vec<usize>>>();
+        all.extend(smaller.iter().cloned());
+    }
+    let left_out = count - all.len() as u64;
+    (all, left_out)
 }
 
 /// What a coalition learns from the questions of one scan.

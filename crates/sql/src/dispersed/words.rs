@@ -112,10 +112,18 @@ fn parse_alter(parser: &mut Parser<'_>) -> Result<Statement, ParserError> {
 /// (equality, sum): behind FOR.
 fn parse_for(parser: &mut Parser<'_>) -> Result<Vec<String>, ParserError> {
     parser.expect_token(&Token::LParen)?;
+    let word = |parser: &mut Parser<'_>, before: &str| {
+        let said = parser.peek_token().token;
+        let wants = || {
+            let text = format!("FOR ({before}{said}: equality, prefix, sum, range or danger order are due");
+            ParserError::ParserError(text)
+        };
+        parser.parse_identifier().map(|name| fold(&name)).map_err(|_| wants())
+    };
     let names = parser.parse_comma_separated(|parser| {
-        let name = fold(&parser.parse_identifier()?);
+        let name = word(parser, "")?;
         // What shows clouds more than it must is said in two words.
-        Ok(if name == DANGER { format!("{name} {}", fold(&parser.parse_identifier()?)) } else { name })
+        Ok(if name == DANGER { format!("{name} {}", word(parser, "danger ")?) } else { name })
     })?;
     parser.expect_token(&Token::RParen)?;
     Ok(names)

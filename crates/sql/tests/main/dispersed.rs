@@ -1,5 +1,6 @@
 //! Dispersed tables answer as relations do, whatever they are asked, and whatever becomes of one of their clouds.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::database::{Database, ask};
@@ -273,8 +274,40 @@ fn clouds_add_up_the_rows_that_they_know_to_match() {
         let cloud_learns = |cloud: &str| told.contains(&format!("people|{cloud}|from this query|{learns}"));
         assert!(["a", "b", "c"].into_iter().all(cloud_learns), "{told}");
         assert_eq!(told.contains("name: which rows have one of 1 values"), change.contains("WHERE"), "{told}");
+        // Whether a key is there is asked where its tags are, two clouds of three, before anything comes.
+        let asked = told.lines().filter(|line| line.contains("id: which rows have the key of a row that comes"));
+        let who: Vec<&str> = asked.filter_map(|line| line.split('|').nth(1)).collect();
+        let alone = who.iter().filter(|who| !who.contains(" and ")).count();
+        assert_eq!((alone, who.len()), if change.starts_with("DELETE") { (0, 0) } else { (2, 5) }, "{change}: {who:?}");
+        assert!(told.contains("people|a and b (more than may_collude)|at rest|"), "{told}");
     }
     assert_eq!(world.database.ask("SELECT count(*) FROM people WHERE note = 'x'"), "0", "nothing was changed");
+}
+
+#[test]
+fn no_cloud_is_left_out_of_what_is_learned() {
+    let mut world = World::new();
+    let mut names: Vec<String> = Vec::new();
+    for number in 0..10 {
+        let name = format!("n{number}");
+        world.add_folder(&name);
+        names.push(name);
+    }
+    for (may_collude, several, left_out) in [(2, 45 + 120, 0), (4, 256, 45 + 120 + 210 + 252 - 256)] {
+        let with = format!("clouds = '{}', may_fail = 1, may_collude = {may_collude}", names.join(", "));
+        let columns = "id INT PRIMARY KEY, t TEXT FOR (equality) USE CLOUDS 'n8' AND 'n9'";
+        world.database.ask(&format!("CREATE TABLE ten{may_collude} ({columns}) WITH (engine = 'dispersed', {with})"));
+        world.database.session.take_notices();
+        let told = world.database.ask(&format!("EXPLAIN LEAKAGE SELECT * FROM ten{may_collude} WHERE t = 'x'"));
+        let who: BTreeSet<&str> = told.lines().filter_map(|line| line.split('|').nth(1)).collect();
+        assert!(names.iter().all(|name| who.contains(name.as_str())), "{who:?}");
+        assert_eq!(who.len(), names.len() + several);
+        for cloud in ["n8", "n9"] {
+            assert!(told.contains(&format!("|{cloud}|at rest|t: which are equal")), "{told}");
+        }
+        let notices = world.database.session.take_notices().join("\n");
+        assert_eq!(notices.contains(&format!("{left_out} coalitions more")), left_out > 0, "{notices}");
+    }
 }
 
 #[test]
@@ -505,6 +538,14 @@ fn what_cannot_be_is_told() {
         ),
         ("CREATE TABLE t (a INT) WITH (engine = 'dispersed', clouds = 'a', may_fail = 'x')", "a number is due"),
         ("CREATE TABLE t (a INT) WITH (engine = 'dispersed', clouds = 'a', may_fail = -1)", "wants a whole number"),
+        ("CREATE TABLE t (a INT) WITH (engine = 'dispersed', clouds = 'a', max_rows = 0)", "without room for a row"),
+        ("CREATE TABLE t (a INT) WITH (engine = 'dispersed', clouds = 'a', bogus = 1)", "the table option bogus"),
+        (
+            "CREATE TABLE t (a INT FOR ()) WITH (engine = 'dispersed', clouds = 'a')",
+            "equality, prefix, sum, range or danger order",
+        ),
+        ("CREATE TABLE t (a INT FOR (danger)) WITH (engine = 'dispersed', clouds = 'a')", "FOR (danger ): equality"),
+        ("SELECT a FROM t OPTIMIZE FOR RELIABILITY QUORUM", "how many clouds are to show the same?"),
         (&format!("CREATE TABLE t (a DOUBLE PRECISION FOR (sum)) {with}"), "declare it NUMERIC"),
         (&format!("CREATE TABLE t (a TEXT FOR (like)) {with}"), "FOR (prefix)"),
         (&format!("CREATE TABLE t (a TEXT FOR (speed)) {with}"), "equality, range, sum, prefix"),
@@ -562,8 +603,8 @@ fn plans_and_leakage_say_what_runs_where() {
     for line in [
         "people|a|at rest|how many rows and columns there are, as what each column is coded, which rows come, move and go together, and when; \
          of the catalogue how many entries come and go with each change, and the classes of their lengths",
-        "people|a|from all queries|which columns each question is about, which rows it concerns, for how many values or characters it asks, and \
-         which questions ask for the same",
+        "people|a|from all queries|which columns each question is about, which rows it concerns, for how many values or characters it asks, \
+         which questions ask for the same, and which rows are asked for because another cloud does not show them",
         "people|a|at rest|name: which are equal",
         "people|b|at rest|name: lengths, in classes",
         "people|a|from this query|name: which rows have one of 1 values, and whether it was asked before",
