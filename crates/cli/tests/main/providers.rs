@@ -129,6 +129,18 @@ fn who_has_no_token_or_meets_another_server_is_told() {
     let told = stage.run(&["db", &create]);
     assert!(told.code == 0 && told.err.contains("cloud d does not answer as it should"), "{}", told.err);
     assert!(told.err.contains("no such token"), "{}", told.err);
+    // A file that is no token, and one server by two names.
+    stage.write("long", "x".repeat(600));
+    let told = stage.run(&["db", &format!("CREATE CLOUD e OPTIONS (url '{}', secret_file 'long')", running[0].url)]);
+    assert!(told.code == 1 && told.err.contains("cloud a is at"), "{} {}", told.code, told.err);
+    let by_name = running[0].url.replace("127.0.0.1", "localhost");
+    assert_ne!(by_name, running[0].url);
+    let told = stage.run(&["db", &format!("CREATE CLOUD e OPTIONS (url '{by_name}', secret_file 'a.token')")]);
+    assert!(told.code == 1 && told.err.contains("cloud a is at"), "{} {}", told.code, told.err);
+    let fifth = Running::start(&stage, "e", "0");
+    let told = stage.run(&["db", &format!("CREATE CLOUD e OPTIONS (url '{}', secret_file 'long')", fifth.url)]);
+    assert!(told.code == 0 && told.err.contains("more in it than a token"), "{}", told.err);
+    stage.refused(&["provider", "token", "at-a", "ada", "--days", "0"], 1, &["--days"]);
     // Somebody else's server at the address of b: the token of b does not reach it.
     let port = running[1].port().to_owned();
     running[1].kill();
