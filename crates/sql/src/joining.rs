@@ -112,7 +112,8 @@ fn scan_of(
     let Some((root, sources)) = tree.sources() else { return Ok(None) };
     let named: Vec<_> = tree.leaves.iter().map(|scan| scan.named_rows()).collect();
     let target = tree.leaves[root].target().clone();
-    let candidates = target.relations.candidates_where(&target.snapshot, &sources, &conditions, &named);
+    let room = tree.leaves[root].room();
+    let candidates = target.relations.candidates_where(&target.snapshot, &sources, &conditions, &named, room);
     let Some(candidates) = candidates.map_err(Error::Relation)? else { return Ok(None) };
     Ok(Some(move |output, schema| JoinedScan::new(target, (sources, conditions), output, schema, candidates)))
 }

@@ -20,8 +20,10 @@ mod merge_key;
 mod merged;
 mod null_aware;
 mod refused;
+mod sides;
 mod sorted;
 mod sorting;
+mod text_keys;
 
 use std::fmt;
 use std::sync::Arc;
@@ -164,6 +166,9 @@ impl Little {
         }
         if node.group_expr().has_grouping_set() || *node.input_order_mode() == InputOrderMode::Sorted {
             return Ok(unlimited);
+        }
+        if let Some(groups) = text_keys::in_columns(node)? {
+            return text_keys::as_they_were(self.grouped(&groups)?, &node.schema());
         }
         let keys = node.group_expr().input_exprs();
         // What is worked out twice is to be the same both times.

@@ -73,6 +73,7 @@ pub struct TableScan {
     limit: Option<usize>,
     source: Source,
     heap_bytes: Option<u64>,
+    room: usize,
     rows: u64,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
@@ -105,7 +106,7 @@ impl TableScan {
             }
         };
         let scan = TableScan::with(target, output, schema, tests, limit, source);
-        Ok(TableScan { rows, heap_bytes: reach.heap_bytes, ..scan })
+        Ok(TableScan { rows, heap_bytes: reach.heap_bytes, room: reach.room, ..scan })
     }
 
     fn with(
@@ -129,6 +130,7 @@ impl TableScan {
             limit,
             source,
             heap_bytes: None,
+            room: usize::MAX,
             rows: 0,
             properties,
             metrics: ExecutionPlanMetricsSet::new(),
@@ -154,6 +156,11 @@ impl TableScan {
     /// What must be true of each row.
     pub(crate) fn tests(&self) -> &[Test] {
         &self.tests
+    }
+
+    /// Rows that indexes may name for it, or for a join of which it is the root.
+    pub(crate) fn room(&self) -> usize {
+        self.room
     }
 
     /// The rows that an index named, if one was asked.

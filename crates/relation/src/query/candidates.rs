@@ -76,10 +76,10 @@ impl Relations {
         sources: &[Source],
         named: &[Option<&NamedRows>],
     ) -> Result<Option<Candidates>, Error> {
-        self.candidates_where(view, sources, &[], named)
+        self.candidates_where(view, sources, &[], named, usize::MAX)
     }
 
-    /// As [`Relations::candidates_of_root`], where conditions hold besides that are of several tables.
+    /// As [`Relations::candidates_of_root`], where conditions hold besides that are of several tables, if there is room for so many rows.
     ///
     /// # Errors
     /// As [`Relations::candidates_of_root`].
@@ -89,8 +89,9 @@ impl Relations {
         sources: &[Source],
         conditions: &[Condition],
         named: &[Option<&NamedRows>],
+        room: usize,
     ) -> Result<Option<Candidates>, Error> {
-        self.candidates_within(view, (sources, conditions), named, (usize::MAX, Access::Cheaper))
+        self.candidates_within(view, (sources, conditions), named, (room, Access::Cheaper))
     }
 
     /// As [`Relations::candidates_where`], if there is room for them.

@@ -185,7 +185,8 @@ fn indexes_name_all_rows_and_the_rows_decide() {
             let named: Vec<_> = named.iter().map(Option::as_ref).collect();
             let every: Vec<RowId> = all[0].keys().copied().collect();
             assert_eq!(read(&mut bench, &sources, &conditions, &every), expected);
-            let candidates = bench.relations.candidates_where(&view, &sources, &conditions, &named).unwrap();
+            let candidates =
+                bench.relations.candidates_where(&view, &sources, &conditions, &named, usize::MAX).unwrap();
             if let Some(candidates) = candidates {
                 joined_often += 1;
                 merged_often += usize::from(candidates.by.iter().any(|by| by.contains(" or ")));
@@ -230,7 +231,8 @@ fn what_an_outer_join_does_not_find_is_a_row_of_nulls() {
         assert!(!expected.is_empty());
         let every: Vec<RowId> = all[0].keys().copied().collect();
         assert_eq!(read(&mut bench, &sources, &conditions, &every), expected);
-        let candidates = bench.relations.candidates_where(&view, &sources, &conditions, &[None; 3]).unwrap();
+        let candidates =
+            bench.relations.candidates_where(&view, &sources, &conditions, &[None; 3], usize::MAX).unwrap();
         let rows = candidates.map_or(every, |candidates| candidates.rows);
         assert_eq!(read(&mut bench, &sources, &conditions, &rows), expected);
     }

@@ -21,10 +21,11 @@ use datafusion::physical_plan::projection::ProjectionExec;
 
 use super::merge_key::MergeKey;
 use super::null_aware::NullAware;
+use super::sides::Sides;
 use super::{is_at_hand, one_part};
 use crate::unordered::Unordered;
 
-type Expr = Arc<dyn PhysicalExpr>;
+pub(super) type Expr = Arc<dyn PhysicalExpr>;
 
 /// The rule.
 #[derive(Debug)]
@@ -71,8 +72,16 @@ fn merged(join: &HashJoinExec) -> Result<Option<Arc<dyn ExecutionPlan>>, DataFus
     let (left, right) = (side(join.left()), side(join.right()));
     let on = join.on().iter().map(|keys| Ok((key(&keys.0, &left.schema())?, key(&keys.1, &right.schema())?)));
     let on = on.collect::<Result<Vec<(Expr, Expr)>, DataFusionError>>()?;
-    let filter = join.filter().map(left_first).transpose()?;
     let (options, nulls) = (vec![options(); on.len()], join.null_equality());
+    let sides = Sides::of(*join.join_type(), (join.left(), join.right()), join.filter().is_some())?;
+    if let Sides::Exchanged { kind, there } = sides {
+        let schemas = (left.schema(), right.schema());
+        let filter = join.filter().map(|filter| left_first(&filter.swap())).transpose()?;
+        let on = on.into_iter().map(|(left, right)| (right, left)).collect();
+        let merged = Arc::new(SortMergeJoinExec::try_new(right, left, on, filter, kind, options, nulls)?);
+        return shown(join, Sides::in_order(merged, (&schemas.0, &schemas.1), there)?).map(Some);
+    }
+    let filter = join.filter().map(left_first).transpose()?;
     let merged = SortMergeJoinExec::try_new(left, right.clone(), on, filter, *join.join_type(), options, nulls)?;
     let mut merged: Arc<dyn ExecutionPlan> = Arc::new(merged);
     if let (true, [keys]) = (join.null_aware, join.on()) {
