@@ -1,7 +1,7 @@
 //! Groups by several columns, some of them texts, in little memory.
 //!
-//! Whenever the library hands on groups that are over it begins a block of 2 MB for each column of texts that lie apart from it
-//! (`Utf8View`; DataFusion 55, `ByteViewGroupValueBuilder::take_n`). Texts that lie in their column (`Utf8`) take what they are long: so
+//! Where the library hands on groups that are over, and the last of their texts is long and the next ones are short, it begins a block of 2 MB
+//! for each column of texts that lie apart from it (`Utf8View`; DataFusion 55, `take_buffers_with_whole_last`). Texts that lie in their column (`Utf8`) take what they are long: so
 //! keys are made that, and the groups' texts what they were.
 
 use std::sync::Arc;
