@@ -35,7 +35,10 @@ impl Session {
                 // One that does not answer is not asked again.
                 if own.failure.is_none() || own.is_damaged {
                     let place = Place { layout, state: &layout.state, away: &seen.away };
+                    // What is found now says more than that something is damaged.
+                    let before = own.failure.take();
                     own.add(self.compare_at(table, place, cloud)?);
+                    own.failure = own.failure.take().or(before);
                 }
             }
             for cloud in (0..layout.declaration.clouds.len()).filter(has) {
