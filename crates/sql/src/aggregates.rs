@@ -156,7 +156,7 @@ impl Of {
         }
     }
 
-    fn of(arguments: &AccumulatorArgs<'_>) -> Option<Self> {
+    fn asked_by(arguments: &AccumulatorArgs<'_>) -> Option<Self> {
         Self::new(arguments.expr_fields.first()?, &arguments.return_field)
     }
 
@@ -189,7 +189,7 @@ impl AggregateUDFImpl for Sum {
     }
 
     fn accumulator(&self, arguments: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>, DataFusionError> {
-        match Of::of(&arguments) {
+        match Of::asked_by(&arguments) {
             Some(of) => Ok(of.one(arguments.is_distinct)),
             None => self.inner.accumulator(arguments),
         }
@@ -208,7 +208,7 @@ impl AggregateUDFImpl for Sum {
     }
 
     fn groups_accumulator_supported(&self, arguments: AccumulatorArgs<'_>) -> bool {
-        match Of::of(&arguments) {
+        match Of::asked_by(&arguments) {
             Some(_) => !arguments.is_distinct,
             None => self.inner.groups_accumulator_supported(arguments),
         }
@@ -218,7 +218,7 @@ impl AggregateUDFImpl for Sum {
         &self,
         arguments: AccumulatorArgs<'_>,
     ) -> Result<Box<dyn GroupsAccumulator>, DataFusionError> {
-        match Of::of(&arguments) {
+        match Of::asked_by(&arguments) {
             Some(Of::Integers(kind)) => Ok(Box::new(Many { kind, sums: Vec::new(), is_there: Vec::new() })),
             Some(Of::Numeric(kind)) => Ok(Box::new(Many { kind, sums: Vec::new(), is_there: Vec::new() })),
             None => self.inner.create_groups_accumulator(arguments),
@@ -229,7 +229,7 @@ impl AggregateUDFImpl for Sum {
         &self,
         arguments: AccumulatorArgs<'_>,
     ) -> Result<Box<dyn Accumulator>, DataFusionError> {
-        match Of::of(&arguments) {
+        match Of::asked_by(&arguments) {
             Some(of) => Ok(of.one(arguments.is_distinct)),
             None => self.inner.create_sliding_accumulator(arguments),
         }
