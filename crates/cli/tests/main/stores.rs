@@ -170,9 +170,9 @@ fn shell(command: &str) {
     assert!(done.success(), "{command}");
 }
 
-/// Takes away what lies in a folder while somebody may write there.
+/// Takes away what lies in a folder while somebody may write there, who may keep a folder from going at first.
 fn empty(folder: &Path) {
-    shell(&format!("rm -rf {0}/* || rm -rf {0}/*", folder.display()));
+    shell(&format!("for i in 1 2 3 4 5; do rm -rf {}/* && break; sleep 0.1; done", folder.display()));
 }
 
 /// All files below a folder, of those that are still there.
