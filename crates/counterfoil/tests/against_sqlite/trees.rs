@@ -46,8 +46,12 @@ fn random_queries_along_foreign_keys_answer_as_sqlite_does() {
         }
     }
     let Asked { answered, refused, along, merged } = all;
+    println!(
+        "{answered} answers, {refused} refused; {along} along foreign keys, {merged} by alternatives that indexes named"
+    );
     assert!(refused * 50 < answered, "{refused} questions and changes were refused beside {answered} answers");
-    assert!(merged * 200 > answered, "{merged} of {answered} answers were of alternatives that indexes named");
+    // With little memory alternatives are merged less often: a table is not read for them of which an index has named too many rows.
+    assert!(merged * 300 > answered, "{merged} of {answered} answers were of alternatives that indexes named");
     assert!(along * 6 > answered, "{along} of {answered} answers were read along foreign keys");
 }
 
