@@ -118,6 +118,7 @@ fn who_has_no_token_or_meets_another_server_is_told() {
     let told = stage.run(&["db", "UPDATE people SET salary = 2"]);
     assert!(told.code == 0 && told.err.contains("the secret of cloud c cannot be read"), "{}", told.err);
     fs::rename(stage.path("c.gone"), stage.path("c.token")).expect("renamed");
+    let token = stage.read("a.token");
     stage.write("a.token", "cft_wrong");
     let told = stage.run(&["db", "SELECT name FROM people"]);
     assert!(told.code == 0 && told.out == "name\nAda\n", "{}", told.err);
@@ -150,6 +151,9 @@ fn who_has_no_token_or_meets_another_server_is_told() {
     let told = stage.run(&["db", "SELECT name FROM people WHERE name = 'Ada'"]);
     assert!(told.out == "name\nAda\n" && told.err.contains("cloud b: its answer is none"), "{}", told.err);
     assert!(told.err.contains("another server is there"), "{}", told.err);
+    // That is no cloud whose files are damaged: what it had may be where it is now.
+    stage.write("a.token", token);
+    stage.refused(&["db", "REPAIR TABLE people LET GO"], 1, &["not known to be lost", "cloud b", "another server"]);
     stage.refused(&["provider", "token", "at-a", "../x"], 1, &["a client's name"]);
     stage.refused(&["db", "CREATE CLOUD d OPTIONS (url 'provider://example.com:1')"], 1, &["pin", "provider serve"]);
     stage.write("file", "");

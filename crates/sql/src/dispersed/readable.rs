@@ -8,7 +8,7 @@ use std::sync::Arc;
 use counterfoil_disperse::{Asking, Failure, Found, Goal, Layout, Report, Rows, State, Table as Away, Unanswered};
 use counterfoil_relation::Table;
 
-use super::repair::{ROWS, are_all};
+use super::repair::{ROWS, Seen, are_all};
 use super::waiting::Waiting;
 use super::{is_put_back, keep, kept, notes, shared, unanswered};
 use crate::error::{Error, Result};
@@ -159,7 +159,8 @@ impl Session {
         let (there, seen, _) = self.look(table)?;
         let mut all = Rows::new();
         for (layout, seen) in there.layouts().iter().zip(&seen) {
-            let state = seen.all_answer(layout).map_err(|what| not_now(table, &what))?;
+            self.all_answer(table, layout, seen)?;
+            let state = seen.state(layout);
             let place = Place { layout, state: &state, away: &seen.away };
             for rows in seen.away.neighbours(&state, 0, ROWS) {
                 let once = self.read_what_can_be(table, place, (&rows, u64::MAX))?.alone;
@@ -189,6 +190,25 @@ impl Session {
         })?;
         let text = "rows that no cloud could give back are gone";
         self.notices.push(format!("table {}: {text}: {}", table.name, all.len()));
+        Ok(())
+    }
+
+    /// Refuses where a cloud does not say what it has. One whose files are not as they were written has answered, if it shows other rows:
+    /// their places are known to nobody else, so it is neither another server at its address nor somebody in between. What it cannot
+    /// show it will not show later either.
+    fn all_answer(&self, table: &Table, layout: &Layout, seen: &Seen) -> Result<()> {
+        let interrupt = self.interrupt();
+        let waiting = Waiting::statement(&interrupt);
+        let asking = Asking { state: &layout.state, watch: &waiting, goal: Goal::Ordinary };
+        for (cloud, failure) in seen.silent() {
+            let (shown, _) =
+                seen.away.rows_shown(asking, cloud, &Report::default()).map_err(|_| waiting.called_off())?;
+            let is_itself = !(&shown & &layout.state.live).is_empty();
+            if !is_itself || !matches!(failure, Failure::Malformed(_)) {
+                let name = &layout.declaration.clouds[cloud];
+                return Err(not_now(table, &format!("cloud {name} does not say what it has: {failure}")));
+            }
+        }
         Ok(())
     }
 }

@@ -66,19 +66,13 @@ impl Seen {
     }
 
     /// What is known of a layout, where clouds that answer are owed all that they do not show.
-    fn state(&self, layout: &Layout) -> State {
+    pub(super) fn state(&self, layout: &Layout) -> State {
         layout.state.as_shown(self.there.iter().map(|there| there.as_ref().ok().map(|(rows, _)| rows)))
     }
 
-    /// The same, if all of them answer; otherwise what speaks against it. One whose files are not as they were written has answered: what
-    /// it cannot show of them it will not show later either.
-    pub(super) fn all_answer(&self, layout: &Layout) -> Result<State, String> {
-        let is_silent = |failure: &&Failure| !matches!(failure, Failure::Malformed(_));
-        let silent = self.there.iter().zip(&layout.declaration.clouds).find_map(|(there, name)| {
-            let failure = there.as_ref().err().filter(is_silent)?;
-            Some(format!("cloud {name} does not say what it has: {failure}"))
-        });
-        silent.map_or_else(|| Ok(self.state(layout)), Err)
+    /// The clouds that do not say what they have, and why.
+    pub(super) fn silent(&self) -> impl Iterator<Item = (usize, &Failure)> {
+        self.there.iter().enumerate().filter_map(|(cloud, there)| Some((cloud, there.as_ref().err()?)))
     }
 
     /// How many clouds show it.
