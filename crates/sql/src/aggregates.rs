@@ -7,13 +7,10 @@ use std::fmt::Debug;
 use std::mem::size_of;
 use std::sync::Arc;
 
-use datafusion::arrow::array::{
-    Array, ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, BooleanArray, ListArray, PrimitiveArray,
-};
+use datafusion::arrow::array::{Array, ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, BooleanArray, PrimitiveArray};
 use datafusion::arrow::compute::sum_checked;
 use datafusion::arrow::datatypes::{DataType, Decimal128Type, Decimal256Type, Field, FieldRef, Int64Type, i256};
 use datafusion::common::DataFusionError;
-use datafusion::common::utils::SingleRowListArrayBuilder;
 use datafusion::functions_aggregate::sum::sum_udaf;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::{AggregateOrderSensitivity, format_state_name};
@@ -22,6 +19,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::scalar::ScalarValue;
 
+use crate::distinct::{Distinct, OfDistinct};
 use crate::error::Error;
 use crate::folding::{counts, numbers};
 
@@ -170,7 +168,7 @@ impl Of {
 
 fn one<K: Kind>(kind: K, is_distinct: bool) -> Box<dyn Accumulator> {
     match is_distinct {
-        true => Box::new(Distinct { kind, values: HashSet::new() }),
+        true => Box::new(Distinct::new(Once(kind))),
         false => Box::new(One { kind, sum: K::wide(0), count: 0 }),
     }
 }
@@ -319,37 +317,23 @@ impl<K: Kind> Accumulator for One<K> {
 
 /// The sum of values each of which counts once.
 #[derive(Debug)]
-struct Distinct<K: Kind> {
-    kind: K,
-    values: HashSet<i128>,
-}
+struct Once<K>(K);
 
-impl<K: Kind> Accumulator for Distinct<K> {
-    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<(), DataFusionError> {
-        self.values.extend(numbers::<K::Value>(values)?.iter().flatten().map(K::number));
+impl<K: Kind> OfDistinct for Once<K> {
+    fn take(&self, values: &[ArrayRef], into: &mut HashSet<i128>) -> Result<(), DataFusionError> {
+        into.extend(numbers::<K::Value>(values)?.iter().flatten().map(K::number));
         Ok(())
     }
 
-    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<(), DataFusionError> {
-        let lists = states.first().and_then(|state| state.as_any().downcast_ref::<ListArray>());
-        let lists = lists.ok_or_else(|| Error::Bug("a state that is no list".into()))?;
-        lists.iter().flatten().try_for_each(|list| self.update_batch(&[list]))
+    fn column(&self, numbers: &HashSet<i128>) -> ArrayRef {
+        let [kind, ..] = self.0.types();
+        let values = numbers.iter().map(|number| Some(K::value(*number)));
+        Arc::new(PrimitiveArray::<K::Value>::from_iter(values).with_data_type(kind))
     }
 
-    fn state(&mut self) -> Result<Vec<ScalarValue>, DataFusionError> {
-        let [kind, ..] = self.kind.types();
-        let values = self.values.iter().map(|number| Some(K::value(*number)));
-        let values = PrimitiveArray::<K::Value>::from_iter(values).with_data_type(kind);
-        Ok(vec![SingleRowListArrayBuilder::new(Arc::new(values)).build_list_scalar()])
-    }
-
-    fn evaluate(&mut self) -> Result<ScalarValue, DataFusionError> {
-        let sum = self.values.iter().map(|number| K::wide(*number)).reduce(Native::<K::Wide>::add_wrapping);
-        ScalarValue::try_from_array(&answers(self.kind, [sum].into_iter())?, 0)
-    }
-
-    fn size(&self) -> usize {
-        size_of::<Self>() + self.values.capacity() * size_of::<i128>()
+    fn answer(&self, numbers: &HashSet<i128>) -> Result<ScalarValue, DataFusionError> {
+        let sum = numbers.iter().map(|number| K::wide(*number)).reduce(Native::<K::Wide>::add_wrapping);
+        ScalarValue::try_from_array(&answers(self.0, [sum].into_iter())?, 0)
     }
 }
 

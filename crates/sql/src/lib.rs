@@ -25,6 +25,7 @@ mod description;
 mod dialect;
 mod direct;
 mod dispersed;
+mod distinct;
 mod engine;
 mod error;
 mod evaluate;

@@ -7,13 +7,10 @@ use std::mem::size_of;
 use std::sync::Arc;
 
 use counterfoil_relation::{mean as rounded, mean_digits};
-use datafusion::arrow::array::{
-    Array, ArrayRef, BooleanArray, Decimal128Array, Float64Array, Int64Array, ListArray, UInt64Array,
-};
+use datafusion::arrow::array::{Array, ArrayRef, BooleanArray, Decimal128Array, Float64Array, Int64Array, UInt64Array};
 use datafusion::arrow::datatypes::{DataType, Decimal128Type, Field, FieldRef, Int64Type, UInt64Type};
 use datafusion::common::DataFusionError;
 use datafusion::common::types::{NativeType, logical_float64, logical_int64};
-use datafusion::common::utils::SingleRowListArrayBuilder;
 use datafusion::functions_aggregate::average::avg_udaf;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::{AggregateOrderSensitivity, format_state_name};
@@ -24,7 +21,7 @@ use datafusion::logical_expr::{
 use datafusion::scalar::ScalarValue;
 
 use crate::aggregates::overflow;
-use crate::error::Error;
+use crate::distinct::{Distinct, OfDistinct};
 use crate::folding::{counts, numbers};
 
 /// Digits of exact sums: 2^64 values of BIGINT fit.
@@ -87,15 +84,6 @@ impl Of {
             Of::Integers => Values::Integers(numbers::<Int64Type>(values)?),
             Of::Numeric(..) => Values::Numeric(numbers::<Decimal128Type>(values)?),
         })
-    }
-
-    /// A column of values.
-    fn column(self, values: impl Iterator<Item = i128>) -> ArrayRef {
-        let [kind, ..] = self.kinds();
-        match self {
-            Of::Integers => Arc::new(values.map(|value| value as i64).collect::<Int64Array>()),
-            Of::Numeric(..) => Arc::new(values.map(Some).collect::<Decimal128Array>().with_data_type(kind)),
-        }
     }
 
     /// A column of means.
@@ -176,7 +164,7 @@ impl AggregateUDFImpl for Mean {
         match (Of::new(arguments.expr_fields[0].data_type()), arguments.is_distinct) {
             (None, _) => self.inner.accumulator(arguments),
             (Some(of), false) => Ok(Box::new(One { of, parts: Parts::default() })),
-            (Some(of), true) => Ok(Box::new(Distinct { of, values: HashSet::new() })),
+            (Some(of), true) => Ok(Box::new(Distinct::new(of))),
         }
     }
 
@@ -312,38 +300,26 @@ impl Accumulator for One {
     }
 }
 
-/// The mean of values each of which counts once.
-#[derive(Debug)]
-struct Distinct {
-    of: Of,
-    values: HashSet<i128>,
-}
-
-impl Accumulator for Distinct {
-    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<(), DataFusionError> {
-        self.values.extend(self.of.values(values)?.there());
+impl OfDistinct for Of {
+    fn take(&self, values: &[ArrayRef], into: &mut HashSet<i128>) -> Result<(), DataFusionError> {
+        into.extend(self.values(values)?.there());
         Ok(())
     }
 
-    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<(), DataFusionError> {
-        let lists = states.first().and_then(|state| state.as_any().downcast_ref::<ListArray>());
-        let lists = lists.ok_or_else(|| Error::Bug("a state that is no list".into()))?;
-        lists.iter().flatten().try_for_each(|list| self.update_batch(&[list]))
+    fn column(&self, numbers: &HashSet<i128>) -> ArrayRef {
+        let [kind, ..] = self.kinds();
+        match self {
+            Of::Integers => Arc::new(numbers.iter().map(|number| *number as i64).collect::<Int64Array>()),
+            Of::Numeric(..) => {
+                Arc::new(numbers.iter().copied().map(Some).collect::<Decimal128Array>().with_data_type(kind))
+            }
+        }
     }
 
-    fn state(&mut self) -> Result<Vec<ScalarValue>, DataFusionError> {
-        let values = self.of.column(self.values.iter().copied());
-        Ok(vec![SingleRowListArrayBuilder::new(values).build_list_scalar()])
-    }
-
-    fn evaluate(&mut self) -> Result<ScalarValue, DataFusionError> {
+    fn answer(&self, numbers: &HashSet<i128>) -> Result<ScalarValue, DataFusionError> {
         let mut parts = Parts::default();
-        self.values.iter().try_for_each(|value| parts.add(*value))?;
-        self.of.mean(parts)
-    }
-
-    fn size(&self) -> usize {
-        size_of::<Self>() + self.values.capacity() * size_of::<i128>()
+        numbers.iter().try_for_each(|number| parts.add(*number))?;
+        self.mean(parts)
     }
 }
 
