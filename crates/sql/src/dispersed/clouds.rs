@@ -316,9 +316,10 @@ fn keep_apart(clouds: &[Cloud], new: &Cloud) -> Result<()> {
     }
 }
 
-/// Who is at an address: whoever has the key to which it is pinned, by whatever name it is reached.
+/// Who is at an address: of a provider whoever has the key to which it is pinned, by whatever name it is reached.
 fn who(url: &str) -> &str {
-    url.rsplit_once("?pin=").map_or(url, |(_, pin)| pin)
+    let provider = url.strip_prefix("provider://").and_then(|rest| rest.rsplit_once("?pin="));
+    provider.map_or(url, |(_, pin)| pin)
 }
 
 impl Session {

@@ -61,7 +61,7 @@ impl Session {
         if let Some((table, verb)) = changed {
             self.tell_of_change(&table, verb, &mut told)?;
         }
-        let Told { lines, left_out } = told;
+        let Told { lines, left_out, .. } = told;
         if left_out > 0 {
             self.notices.push(format!(
                 "{left_out} coalitions more are not shown: each learns what each of its clouds learns, and one of more than may_collude the \
@@ -121,6 +121,8 @@ fn of_key(placement: &Placement, coalition: &[usize], column: &Column, verb: &st
 #[derive(Default)]
 struct Told {
     lines: Vec<Line>,
+    /// The same, to be looked up: of many columns and coalitions there are many.
+    seen: BTreeSet<Line>,
     left_out: u64,
 }
 
@@ -195,7 +197,7 @@ impl Told {
     }
 
     fn add(&mut self, line: Line) {
-        if !self.lines.contains(&line) {
+        if self.seen.insert(line.clone()) {
             self.lines.push(line);
         }
     }

@@ -1,6 +1,5 @@
 //! Dispersed tables answer as relations do, whatever they are asked, and whatever becomes of one of their clouds.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::database::{Database, ask};
@@ -285,32 +284,6 @@ fn clouds_add_up_the_rows_that_they_know_to_match() {
 }
 
 #[test]
-fn no_cloud_is_left_out_of_what_is_learned() {
-    let mut world = World::new();
-    let mut names: Vec<String> = Vec::new();
-    for number in 0..10 {
-        let name = format!("n{number}");
-        world.add_folder(&name);
-        names.push(name);
-    }
-    for (may_collude, several, left_out) in [(2, 45 + 120, 0), (4, 256, 45 + 120 + 210 + 252 - 256)] {
-        let with = format!("clouds = '{}', may_fail = 1, may_collude = {may_collude}", names.join(", "));
-        let columns = "id INT PRIMARY KEY, t TEXT FOR (equality) USE CLOUDS 'n8' AND 'n9'";
-        world.database.ask(&format!("CREATE TABLE ten{may_collude} ({columns}) WITH (engine = 'dispersed', {with})"));
-        world.database.session.take_notices();
-        let told = world.database.ask(&format!("EXPLAIN LEAKAGE SELECT * FROM ten{may_collude} WHERE t = 'x'"));
-        let who: BTreeSet<&str> = told.lines().filter_map(|line| line.split('|').nth(1)).collect();
-        assert!(names.iter().all(|name| who.contains(name.as_str())), "{who:?}");
-        assert_eq!(who.len(), names.len() + several);
-        for cloud in ["n8", "n9"] {
-            assert!(told.contains(&format!("|{cloud}|at rest|t: which are equal")), "{told}");
-        }
-        let notices = world.database.session.take_notices().join("\n");
-        assert_eq!(notices.contains(&format!("{left_out} coalitions more")), left_out > 0, "{notices}");
-    }
-}
-
-#[test]
 fn what_clouds_hold_shows_no_value_and_no_name() {
     let mut world = both();
     same(&mut world, &format!("INSERT INTO TABLE VALUES {ROWS}"));
@@ -573,51 +546,6 @@ fn what_cannot_be_is_told() {
     world.database.expect(&[("INSERT INTO t VALUES (NULL, 1), (NULL, 2)", "INSERT 2"), ("DROP TABLE t", "DROP TABLE")]);
     assert!(["a", "b", "c"].iter().all(|cloud| files(&world.path(cloud)).is_empty()), "clouds have let go of it");
     world.database.expect(&[("DROP CLOUD a", "DROP CLOUD"), ("DROP CLOUD IF EXISTS a", "DROP CLOUD")]);
-}
-
-#[test]
-fn plans_and_leakage_say_what_runs_where() {
-    let mut world = both();
-    same(&mut world, &format!("INSERT INTO TABLE VALUES {ROWS}"));
-    for (sql, parts) in [
-        (
-            "SELECT name FROM people WHERE salary > 5 AND name = 'Ada'",
-            &["range of salary at", "equality of name at"][..],
-        ),
-        ("SELECT name FROM people WHERE note = 'x'", &["Dispersed: people, columns: [name, note]"]),
-        (
-            "SELECT sum(salary), count(*), avg(small) FROM people",
-            &["added up at clouds: [sum of salary, rows, values of small, sum of small]"],
-        ),
-        ("SELECT id FROM people WHERE name LIKE 'Adalb%'", &["prefix of name at"]),
-        ("SELECT min(salary) FROM people", &["Dispersed: people, columns: [salary]"]),
-    ] {
-        let plan = world.database.ask(&format!("EXPLAIN {sql}"));
-        assert!(parts.iter().all(|part| plan.contains(part)), "{sql}: {plan}");
-    }
-    for sql in ["SELECT sum(salary) FROM people", "SELECT id FROM people WHERE name = 'Ada'"] {
-        let plan = world.database.ask(&format!("EXPLAIN ANALYZE {sql}"));
-        assert!(["a_bytes=", "a_questions=", "a_time="].iter().all(|part| plan.contains(part)), "{sql}: {plan}");
-    }
-    let told = world.database.ask("EXPLAIN LEAKAGE SELECT note FROM people WHERE name = 'Ada' AND salary < 5");
-    for line in [
-        "people|a|at rest|how many rows and columns there are, as what each column is coded, which rows come, move and go together, and when; \
-         of the catalogue how many entries come and go with each change, and the classes of their lengths",
-        "people|a|from all queries|which columns each question is about, which rows it concerns, for how many values or characters it asks, \
-         which questions ask for the same, and which rows are asked for because another cloud does not show them",
-        "people|a|at rest|name: which are equal",
-        "people|b|at rest|name: lengths, in classes",
-        "people|a|from this query|name: which rows have one of 1 values, and whether it was asked before",
-        "people|a|from this query|which rows are fetched, and of how many columns",
-        "people|a and b (more than may_collude)|at rest|salary: the values",
-    ] {
-        assert!(told.lines().any(|told| told == line), "{line} in\n{told}");
-    }
-    // What a cloud alone must not know is not said to be known.
-    assert!(!told.lines().any(|line| line.starts_with("people|a|") && line.contains("the values\n")), "{told}");
-    assert_eq!(world.database.ask("EXPLAIN LEAKAGE SELECT count(*) FROM plain"), "");
-    let told = world.database.ask("EXPLAIN LEAKAGE DROP TABLE people");
-    assert!(told.contains("EXPLAIN LEAKAGE of SELECT, INSERT, UPDATE or DELETE"), "{told}");
 }
 
 #[test]

@@ -25,6 +25,7 @@ mod historian_model;
 mod joining;
 mod larger;
 mod last_sample;
+mod leakage;
 mod leases;
 mod lists;
 mod little;
