@@ -19,7 +19,7 @@ use datafusion::sql::sqlparser::tokenizer::Token;
 use zeroize::Zeroizing;
 
 use super::closed::Closed;
-use super::define::Waits;
+use super::define::{Waits, all_are_there, names};
 use super::distribution::distribution;
 use super::dropped;
 use super::goals;
@@ -334,6 +334,9 @@ impl Session {
                 // What no table could be made with is told now.
                 if let Some(words) = used.as_ref().and_then(|used| used.coding.as_deref()) {
                     distribution("USE CLOUDS", words)?;
+                }
+                if let Some(clouds) = used.as_ref().and_then(|used| used.clouds.as_deref()) {
+                    all_are_there(&self.view()?, names(clouds))?;
                 }
                 self.settings.clouds = used;
                 Ok(Outcome::Done("USE CLOUDS"))

@@ -360,6 +360,18 @@ pub(super) fn with_options(table: &Table, relaid: &Relaid) -> Result<Told> {
     Ok(told)
 }
 
+/// Refuses names of clouds of which one is not known.
+pub(super) fn all_are_there(view: &dyn View, names: impl IntoIterator<Item = impl AsRef<str>>) -> Result<()> {
+    for name in names {
+        let name = name.as_ref();
+        if clouds::named(view, name)?.is_none() {
+            let text = format!("no cloud {name}: CREATE CLOUD {name} OPTIONS (url 'dir:/mnt/{name}') first");
+            return Err(Error::NotFound(text));
+        }
+    }
+    Ok(())
+}
+
 /// What a table's options declare, if it can be kept, and what clouds learn, a line for each column.
 pub(super) fn declared(
     view: &dyn View,
@@ -367,12 +379,7 @@ pub(super) fn declared(
     number: disperse::TableNumber,
 ) -> Result<(Declaration, Vec<String>)> {
     let declaration = declaration(table, number)?;
-    for name in &declaration.clouds {
-        if clouds::named(view, name)?.is_none() {
-            let text = format!("no cloud {name}: CREATE CLOUD {name} OPTIONS (url 'dir:/mnt/{name}') first");
-            return Err(Error::NotFound(text));
-        }
-    }
+    all_are_there(view, declaration.clouds.iter())?;
     let placement = Placement::plan(&declaration);
     let placement = placement.map_err(|refusal| Error::NotSupported(refusal.to_string()))?;
     let line = |column: &disperse::Column| disperse::leakage::line(&declaration, &placement, column);

@@ -830,6 +830,8 @@ fn the_papers_listings_run() {
     }
     let told = world.database.ask("USE CLOUDS 'a' WITH 'plain'");
     assert!(told.starts_with("error: ") && told.contains("USE CLOUDS WITH 'plain'"), "{told}");
+    let told = world.database.ask("USE CLOUDS 'a' AND 'zzz'");
+    assert!(told.contains("no cloud zzz: CREATE CLOUD zzz"), "{told}");
     // One piece of two is no cell, and none of either cloud's files has one.
     world.set_there("a", false);
     assert!(world.database.ask("SELECT personname FROM medrecord").starts_with("error: "));
