@@ -92,6 +92,42 @@ impl IndexReader<'_> {
         Ok(true)
     }
 
+    /// Whether no entry in a range may be there twice: nothing in it is new, and no two runs of which each may have some overlap.
+    #[cfg(not(feature = "small"))]
+    pub(crate) fn has_each_once(&self, range: &ByteRange) -> bool {
+        let mut rows = Vec::new();
+        self.fresh.rows_in(range, 1, &mut rows);
+        let is_within = |run: &&Run| {
+            run.last.as_slice() >= range.low.as_slice()
+                && range.high.as_ref().is_none_or(|high| run.first.as_slice() < high.as_slice())
+        };
+        let mut runs: Vec<&Run> = self.files.runs.iter().filter(is_within).collect();
+        runs.sort_unstable_by(|one, other| one.first.cmp(&other.first));
+        rows.is_empty() && runs.array_windows().all(|[one, next]| one.last < next.first)
+    }
+
+    /// Shows the rows of all entries in a range to `visit`, each with how many renewals of rows its run has seen, until it returns false;
+    /// whether it never did. What is new may be of a later view, or of what was rolled back: it has no run.
+    #[cfg(not(feature = "small"))]
+    pub(crate) fn visit_with_renewals(
+        &self,
+        range: &ByteRange,
+        visit: &mut dyn FnMut(RowId, Option<u64>) -> bool,
+    ) -> Result<bool, Error> {
+        let mut rows = Vec::new();
+        self.fresh.rows_in(range, usize::MAX, &mut rows);
+        if !rows.into_iter().all(|row| visit(row, None)) {
+            return Ok(false);
+        }
+        for run in &self.files.runs {
+            let asked = (run, &mut None, false, true);
+            if !self.visit_run(asked, range, &mut |row| Ok(visit(row, Some(run.renewals))))? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// The head of a run, for so many lookups.
     fn head(&self, run: &Run, lookups: usize) -> Result<Head, Error> {
         self.shared.heads.of(self.view, run, lookups).map_err(self.access.named())

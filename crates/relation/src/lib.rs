@@ -43,6 +43,8 @@ mod careful;
 mod catalog;
 mod change;
 mod constrain;
+#[cfg(not(feature = "small"))]
+mod counted;
 mod define;
 mod entries;
 mod error;
@@ -102,6 +104,8 @@ pub use fresh::FRESH_ROWS;
 pub use key::{KeyBound, KeyRange};
 pub use layout::{INLINE_BYTES, Layout, LayoutColumn, WIDE_CHARACTERS_MAX};
 pub use mean::{mean, mean_digits};
+#[cfg(not(feature = "small"))]
+pub use query::Count;
 pub use query::{
     Access, Answer, BUDGET_BYTES_MIN, Candidates, Comparison, Condition, Constant, ContainerScratch, Function,
     JoinedRows, KeptRows, NO_ROW, NamedRows, NoScratch, Order, Output, PLAN_BYTES_MAX, Place, Plan, Progress,

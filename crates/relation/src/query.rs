@@ -8,12 +8,15 @@
 //!
 //! A [`Condition`] says so of several sources at once: alternatives are the union of the rows that each of them names.
 //!
-//! Indexes decide how much is read and never what is answered: every test is asked of the rows themselves.
+//! Indexes decide how much is read and never what is answered: every test is asked of the rows themselves. Rows that are only counted
+//! are an exception, where one index says all that is asked and nothing has happened to them since (counting.rs).
 
 mod answer;
 mod candidates;
 mod compiled;
 mod condition;
+#[cfg(not(feature = "small"))]
+mod counting;
 mod ends;
 mod fold;
 mod joined;
@@ -42,6 +45,8 @@ pub use answer::{Answer, BUDGET_BYTES_MIN, Progress};
 pub use candidates::Candidates;
 pub use compiled::PLAN_BYTES_MAX;
 pub use condition::Condition;
+#[cfg(not(feature = "small"))]
+pub use counting::Count;
 pub use joined::{JoinedRows, NO_ROW, Side};
 pub use kept::KeptRows;
 pub use named::NamedRows;

@@ -420,7 +420,8 @@ fn unique_index(table: &Table, index: IndexId) -> Result<&IndexDef, Error> {
     table.index(index).filter(|index| index.unique).ok_or_else(|| Error::misuse("no unique index"))
 }
 
-fn kinds(table: &Table, index: &IndexDef) -> Vec<Type> {
+/// The types of the columns of an index's keys.
+pub(crate) fn kinds(table: &Table, index: &IndexDef) -> Vec<Type> {
     let place = |id: &ColumnId| table.position(*id).map(|place| table.columns[place].kind);
     index.columns.iter().filter_map(place).collect()
 }

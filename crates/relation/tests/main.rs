@@ -8,6 +8,8 @@ mod attacked;
 mod bench;
 #[path = "main/compiled.rs"]
 mod compiled;
+#[path = "main/counts.rs"]
+mod counts;
 #[path = "main/damage.rs"]
 mod damage;
 #[path = "main/define.rs"]

@@ -4,7 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use counterfoil_log::Snapshot;
-use counterfoil_relation::{NamedRows, Relations, RowBlock, RowId, Scan, Selection, Table, Test, select};
+use counterfoil_relation::{
+    self as relation, Count, NamedRows, Relations, RowBlock, RowId, Scan, Selection, Table, Test, select,
+};
 use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::common::stats::Precision;
@@ -45,11 +47,12 @@ pub struct Reach {
     pub heap_bytes: Option<u64>,
 }
 
-/// What is read: all of it or the rows an index named.
+/// What is read: all of it, the rows an index named, or nothing but their number.
 #[derive(Clone)]
 enum Source {
     Whole { parts: usize },
     Named(Arc<NamedRows>),
+    Counted(Arc<Count>),
 }
 
 /// What a scan looks at, shared by its parts.
@@ -93,6 +96,13 @@ impl TableScan {
         reach: Reach,
     ) -> Result<Self> {
         let total = target.relations.count(&target.snapshot, &target.table).map_err(Error::Relation)?;
+        if output.is_empty()
+            && let Some(count) = counted(&target, &tests, reach.room)?
+        {
+            let rows = count.rows;
+            let scan = TableScan::with(target, output, schema, tests, limit, Source::Counted(Arc::new(count)));
+            return Ok(TableScan { rows, ..scan });
+        }
         let Target { relations, snapshot, table } = &target;
         let named = relations.named_within(snapshot, table, &tests, reach.room).map_err(Error::Relation)?;
         let (source, rows) = match named {
@@ -119,7 +129,7 @@ impl TableScan {
     ) -> Self {
         let parts = match &source {
             Source::Whole { parts } => *parts,
-            Source::Named(_) => 1,
+            Source::Named(_) | Source::Counted(_) => 1,
         };
         let properties = properties(&schema, parts);
         TableScan {
@@ -167,7 +177,7 @@ impl TableScan {
     pub(crate) fn named_rows(&self) -> Option<&NamedRows> {
         match &self.source {
             Source::Named(named) => Some(named),
-            Source::Whole { .. } => None,
+            Source::Whole { .. } | Source::Counted(_) => None,
         }
     }
 
@@ -186,7 +196,7 @@ impl TableScan {
 
     /// Whether it is soon done: it reads the rows that an index named, or a table of few rows.
     pub(crate) fn is_of_few(&self) -> bool {
-        self.rows <= INLINE_ROWS_MAX || self.named_rows().is_some()
+        self.rows <= INLINE_ROWS_MAX || !matches!(self.source, Source::Whole { .. })
     }
 
     /// Begins to read a part, so many rows at a time.
@@ -215,6 +225,7 @@ impl TableScan {
                 let (target, heap_bytes) = (self.target.clone(), self.heap_bytes.unwrap_or(u64::MAX));
                 Reader::Named { target, named: named.clone(), next: 0, columns, heap_bytes }
             }
+            Source::Counted(count) => Reader::Counted(count.rows),
         };
         Ok(Work {
             reader,
@@ -239,6 +250,7 @@ impl DisplayAs for TableScan {
         match &self.source {
             Source::Whole { parts: 1 } => write!(f, "Scan: {}", table.name)?,
             Source::Whole { parts } => write!(f, "Scan: {} in {parts} parts", table.name)?,
+            Source::Counted(count) => write!(f, "Index: {} of {}", count.by, table.name)?,
             Source::Named(named) => {
                 let index = if named.index.is_empty() { "none" } else { &named.index };
                 write!(f, "Index: {index} of {} ({} candidates)", table.name, named.rows.len())?;
@@ -290,6 +302,7 @@ impl ExecutionPlan for TableScan {
                 (Source::Whole { .. }, true, Some(limit)) => Precision::Inexact(rows.min(limit)),
                 (Source::Whole { .. }, false, _) => Precision::Inexact(rows.div_ceil(5)),
                 (Source::Named(_), ..) => Precision::Inexact(rows),
+                (Source::Counted(_), _, limit) => Precision::Exact(limit.map_or(rows, |limit| rows.min(limit))),
             };
         }
         Ok(Arc::new(statistics))
@@ -319,15 +332,23 @@ struct Work {
 }
 
 enum Reader {
+    /// So many rows of which nothing is shown.
+    Counted(u64),
     Scan(Box<Scan<Snapshot>>),
-    Named { target: Target, named: Arc<NamedRows>, next: usize, columns: Vec<usize>, heap_bytes: u64 },
+    Named {
+        target: Target,
+        named: Arc<NamedRows>,
+        next: usize,
+        columns: Vec<usize>,
+        heap_bytes: u64,
+    },
     Nothing,
 }
 
 impl Reader {
     fn next(&mut self, step_rows: usize) -> Result<Option<RowBlock>> {
         match self {
-            Reader::Nothing => Ok(None),
+            Reader::Nothing | Reader::Counted(_) => Ok(None),
             Reader::Scan(scan) => scan.next(step_rows).map_err(Error::of_tables),
             Reader::Named { target, named, next, columns, heap_bytes } => {
                 let ids: &[RowId] = &named.rows[*next..];
@@ -354,6 +375,11 @@ impl Step for Work {
         if self.rows_left == 0 {
             return Ok(None);
         }
+        if let Reader::Counted(left) = &mut self.reader {
+            let count = (*left).min(self.step_rows as u64);
+            *left -= count;
+            return if count == 0 { Ok(None) } else { self.of_nothing(count as usize).map(Some) };
+        }
         let Some(block) = self.reader.next(self.step_rows)? else { return Ok(None) };
         let selected = select(&block, &self.tests).map_err(Error::Relation)?;
         match selected.count() {
@@ -364,6 +390,14 @@ impl Step for Work {
 }
 
 impl Work {
+    /// So many rows of no columns.
+    fn of_nothing(&mut self, count: usize) -> Result<RecordBatch> {
+        let count = count.min(self.rows_left);
+        self.rows_left -= count;
+        let options = RecordBatchOptions::new().with_row_count(Some(count));
+        Ok(RecordBatch::try_new_with_options(self.schema.clone(), Vec::new(), &options)?)
+    }
+
     fn batch(&mut self, block: &RowBlock, selected: &Selection) -> Result<RecordBatch> {
         let columns = self.output.iter().map(|output| match output {
             Output::Column(column) => rows::decode(&block.rows, *column, selected),
@@ -378,6 +412,18 @@ impl Work {
         self.rows_left -= batch.num_rows();
         Ok(batch)
     }
+}
+
+/// How many rows there are of which tests are true, if an index alone says it.
+fn counted(target: &Target, tests: &[Test], room: usize) -> Result<Option<Count>> {
+    let Target { relations, snapshot, table } = target;
+    if tests.is_empty() {
+        return Ok(None);
+    }
+    let source = relation::Source { table: table.clone(), path: None, tests: tests.to_vec(), is_optional: false };
+    // Room for rows is room for their numbers.
+    let room_bytes = room.saturating_mul(size_of::<RowId>());
+    relations.count_by_index(snapshot, &source, room_bytes).map_err(Error::Relation)
 }
 
 fn row_ids(block: &RowBlock, selected: &Selection) -> ArrayRef {

@@ -186,6 +186,12 @@ impl<V: View> Answer<V> {
             self.state = self.behind(Box::new(sorter.finish(scratch)?), later);
             return Ok(Progress::Working);
         };
+        #[cfg(not(feature = "small"))]
+        if sorter.stage().record_all(rows.count, &mut load) {
+            sorter.push(scratch, &key, &load)?;
+            self.state = State::Reading(sorter, later);
+            return Ok(Progress::Working);
+        }
         for row in 0..rows.count {
             sorter.stage().record(&self.plan, &rows, row, (&mut key, &mut load))?;
             sorter.push(scratch, &key, &load)?;

@@ -78,6 +78,14 @@ impl Groups {
         self.places.is_empty()
     }
 
+    /// The load of so many rows, where all rows are one group and are counted.
+    #[cfg(not(feature = "small"))]
+    pub(super) fn record_all(&self, count: usize, load: &mut Vec<u8>) -> bool {
+        load.clear();
+        self.aggregates.iter().for_each(|_| load.extend_from_slice(&(count as u64).to_le_bytes()));
+        self.places.is_empty() && self.aggregates.iter().all(|aggregate| aggregate.place.is_none())
+    }
+
     /// The record of one row.
     pub(super) fn record(
         &self,

@@ -22,6 +22,45 @@ pub(super) struct Way {
     weight: usize,
 }
 
+#[cfg(not(feature = "small"))]
+impl Way {
+    /// Whether all rows whose keys lie in its ranges are rows of which the tests are true, and it is not one row that is looked for.
+    pub(super) fn says_all(&self, tests: &[&Test], table: &Table) -> bool {
+        let known = self.ranges.first().map_or(0, |range| range.prefix.len());
+        let is_said = |(place, column): (usize, &usize)| {
+            let mut said = tests.iter().filter(|test| test.is_of(*column));
+            match place < known {
+                true => said.next().is_some_and(|test| test.is_of_values()) && said.next().is_none(),
+                false => are_bounds(said, &table.columns[*column].kind),
+            }
+        };
+        let is_exact = |column: &usize| !matches!(table.columns[*column].kind, Type::Real | Type::Double);
+        self.weight % 2 == 0
+            && tests.iter().all(|test| self.columns.iter().any(|column| test.is_of(*column)))
+            // Zeros of both signs have one key, and are not the same.
+            && self.columns.iter().all(is_exact)
+            && self.columns.iter().enumerate().all(is_said)
+    }
+}
+
+/// Whether tests are two bounds at most, one on each side.
+#[cfg(not(feature = "small"))]
+fn are_bounds<'t>(tests: impl Iterator<Item = &'t &'t Test>, kind: &Type) -> bool {
+    let (mut lows, mut highs) = (0, 0);
+    for test in tests {
+        let Test::Compare { comparison, constant, .. } = test else { return false };
+        match comparison {
+            Comparison::Less | Comparison::AtMost => highs += 1,
+            Comparison::Greater | Comparison::AtLeast => lows += 1,
+            Comparison::Equal | Comparison::Unequal => return false,
+        }
+        if stored(kind, constant).is_none() {
+            return false;
+        }
+    }
+    lows <= 1 && highs <= 1
+}
+
 /// The ways to rows of which all of these tests are true, those that say most first.
 pub(super) fn ways(tests: &[&Test], table: &Table) -> Vec<Way> {
     // Indexes of paths have no columns.

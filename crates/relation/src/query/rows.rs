@@ -53,6 +53,9 @@ enum From<V> {
     /// Those that indexes name; and where there was no room for all of them, those that follow.
     Named(FoundRows, Option<Windows>),
     All(Scan<V>),
+    /// So many, of which nothing but their number is known; none once they were handed over.
+    #[cfg(not(feature = "small"))]
+    Counted(Option<u64>),
 }
 
 impl<V: View + Clone> Rows<V> {
@@ -76,6 +79,20 @@ impl<V: View + Clone> Rows<V> {
         }
         let (kept_bytes, spare) = if is_in_cells { (kept_bytes + spare / 2, spare / 2) } else { (0, spare) };
         let (rows_max, heap_bytes) = ((share + spare) / CANDIDATE_BYTES, (share / HEAP_PART) as u64);
+        #[cfg(not(feature = "small"))]
+        if let Some(count) = relations.counted(&view, plan, share)? {
+            return Ok(Box::new(Rows {
+                view,
+                plan: plan.clone(),
+                columns,
+                from: From::Counted(Some(count.rows)),
+                due: Vec::new(),
+                step_rows,
+                heap_bytes: 0,
+                kept: KeptRows::within(0),
+                by: Vec::from([count.by]),
+            }));
+        }
         let mut plan = plan.clone();
         let (mut named, mut candidates) = sought(relations, &view, &plan, rows_max)?;
         if candidates.as_ref().is_none_or(|candidates| candidates.rows.len() > FEW_ROWS) {
@@ -128,6 +145,8 @@ impl<V: View> Rows<V> {
                 Some(rows.count_left() + self.due.len() + expected)
             }
             From::All(_) => None,
+            #[cfg(not(feature = "small"))]
+            From::Counted(_) => Some(0),
         }
     }
 
@@ -148,6 +167,11 @@ impl<V: View> Rows<V> {
                         *rows = window;
                         self.due.extend(rows.by_ref().take(self.step_rows));
                     }
+                }
+                #[cfg(not(feature = "small"))]
+                From::Counted(rows) => {
+                    let count = rows.take().map(|rows| usize::try_from(rows).unwrap_or(usize::MAX));
+                    return Ok(count.map(|count| JoinedRows { sides: Vec::from([None]), count }));
                 }
                 From::All(scan) => {
                     let Some(block) = scan.next(self.step_rows).map_err(of_share)? else { return Ok(None) };

@@ -58,6 +58,15 @@ impl Stage {
         }
     }
 
+    /// The load of so many rows together, where nothing of them is wanted but how many they are.
+    #[cfg(not(feature = "small"))]
+    pub(super) fn record_all(&self, count: usize, load: &mut Vec<u8>) -> bool {
+        match self {
+            Stage::Groups(groups) => groups.record_all(count, load),
+            _ => false,
+        }
+    }
+
     /// The record of a row that was read.
     pub(super) fn record(
         &self,

@@ -147,6 +147,26 @@ impl Test {
         }
     }
 
+    /// Whether it is a comparison of one column with constants, or with NULL.
+    #[cfg(not(feature = "small"))]
+    pub(super) fn is_of(&self, wanted: usize) -> bool {
+        match self {
+            Test::Null { column, .. } | Test::Compare { column, .. } | Test::In { column, .. } => *column == wanted,
+            Test::All(_) | Test::Any(_) | Test::Never => false,
+        }
+    }
+
+    /// Whether it says of which values a column has one.
+    #[cfg(not(feature = "small"))]
+    pub(super) fn is_of_values(&self) -> bool {
+        match self {
+            Test::Null { wanted, .. } => *wanted,
+            Test::Compare { comparison, .. } => *comparison == Comparison::Equal,
+            Test::In { .. } => true,
+            Test::All(_) | Test::Any(_) | Test::Never => false,
+        }
+    }
+
     /// Whether it is true of a row of NULLs, as one that is not there is taken for.
     pub(super) fn is_true_of_none(&self) -> bool {
         match self {

@@ -9,6 +9,7 @@ use counterfoil_relation::{
 };
 
 use crate::bench::{Bench, batch, int, rounds, rows_of, tables};
+use crate::counts::{count, tests_of};
 
 type Rows = BTreeMap<RowId, Vec<Value>>;
 
@@ -258,6 +259,11 @@ impl Model {
             };
             let expected: Vec<_> = self.rows.iter().filter(|(_, row)| inside(row)).map(|(id, _)| *id).collect();
             assert_eq!(found, expected);
+            if !range.prefix.is_empty() || range.bounds.is_some() {
+                let budget = [counterfoil_relation::BUDGET_BYTES_MIN, 1 << 20][bench.dice(2) as usize];
+                let (rows, _) = count(&bench.relations, view, table, tests_of(table, index, &range), budget);
+                assert_eq!(rows, expected.len() as u64);
+            }
         }
     }
 }

@@ -662,6 +662,35 @@ fn changes_of_few_rows_are_those_of_the_library() {
 }
 
 #[test]
+fn what_an_index_says_whole_is_counted_without_its_rows() {
+    let mut database = Database::after(
+        "CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, b TEXT);
+         INSERT INTO t SELECT x, x % 10, 'b' FROM generate_series(1, 50000) AS g(x); CREATE INDEX ON t (a);
+         UPDATE t SET a = 3 WHERE id <= 5; DELETE FROM t WHERE id = 13",
+    );
+    for (question, answer) in [
+        ("SELECT count(*) FROM t WHERE a = 3", "5003"),
+        ("SELECT count(1) FROM t WHERE a BETWEEN 3 AND 4 AND a <> 99", "10002"),
+        ("SELECT count(*) AS n, count(*) FROM t WHERE a IN (3, 4, 3) HAVING count(*) > 5", "10002|10002"),
+        ("SELECT (SELECT count(*) FROM t WHERE a = 3) + 1", "5004"),
+        ("SELECT count(*) FROM (SELECT 1 FROM t WHERE a = 3 LIMIT 7) AS few", "7"),
+        ("SELECT EXISTS (SELECT 1 FROM t WHERE a = 99)", "false"),
+    ] {
+        assert_eq!(database.ask(question), answer, "{question}");
+        database.ask("SET enable_direct_queries = off");
+        assert_eq!(database.ask(question), answer, "{question}, planned");
+        database.ask("SET enable_direct_queries = on");
+    }
+    let told = database.ask("EXPLAIN SELECT count(*) FROM t WHERE a = 3");
+    assert!(told.contains("Answer: indexes: [entries of t_a_idx] (0 candidates of t)"), "{told}");
+    // A number that is known before anything is read needs no scan.
+    let told = database.ask("EXPLAIN SELECT (SELECT count(*) FROM t WHERE a = 3) + 1");
+    assert!(!told.contains("Scan: ") && !told.contains("Index: "), "{told}");
+    let told = database.ask("EXPLAIN SELECT i.x FROM t CROSS JOIN generate_series(1, 2) AS i(x) WHERE t.a = 3");
+    assert!(told.contains("Index: entries of t_a_idx of t"), "{told}");
+}
+
+#[test]
 fn the_first_of_an_order_are_read_at_the_end_of_its_index() {
     let mut database = Database::after(
         "CREATE TABLE devices (id INTEGER PRIMARY KEY, name TEXT);

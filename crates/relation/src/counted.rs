@@ -1,0 +1,87 @@
+//! Counting rows by what the entries of an index say of them, without looking at the rows.
+//!
+//! ```text
+//! an entry of a run -- its row is as the run knows it --> counted: a bit for its number, since another run may have it, too
+//!                  \-- its row was updated since -----\
+//! an entry that is new -------------------------------+-> the row is looked at
+//! ```
+//!
+//! What merges keep without asking the row (settle.rs) is what is counted without asking it. Where no entry can be there twice, no bits
+//! are needed.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use counterfoil_log::Order as _;
+
+use crate::RowId;
+use crate::access::Access;
+
+/// Entries that are read to count them, at most: a fraction of a second in which nobody can call it off.
+const ENTRIES_MAX: usize = 1 << 20;
+/// Numbers that a word of bits stands for.
+const BITS: u64 = u64::BITS as u64;
+
+/// Rows counted so far.
+pub(crate) struct Counting<'a> {
+    access: &'a Access,
+    /// A bit for each number of a row that is counted; none where no row can be counted twice.
+    counted: Option<Vec<u64>>,
+    count: u64,
+    /// Rows that have to be looked at.
+    doubtful: Vec<RowId>,
+    doubtful_max: usize,
+    entries_left: usize,
+}
+
+impl<'a> Counting<'a> {
+    /// Counts rows of a table, of which so many may have to be looked at; none where there is no room for as many words as bits take.
+    pub(crate) fn of(
+        access: &'a Access,
+        is_each_once: bool,
+        (words_max, doubtful_max): (usize, usize),
+    ) -> Option<Self> {
+        let words = || usize::try_from(access.next_row().div_ceil(BITS)).ok().filter(|words| *words <= words_max);
+        let counted = if is_each_once { None } else { Some(vec![0; words()?]) };
+        Some(Counting { access, counted, count: 0, doubtful: Vec::new(), doubtful_max, entries_left: ENTRIES_MAX })
+    }
+
+    /// Takes the row of an entry, and how many renewals of rows its run has seen, none of one that is new; whether there are not too many.
+    pub(crate) fn take(&mut self, row: RowId, renewals: Option<u64>) -> bool {
+        let Some(left) = self.entries_left.checked_sub(1) else { return false };
+        self.entries_left = left;
+        // Rows of later views, and those that are gone.
+        let Some((part, _)) = self.access.locate(row) else { return true };
+        let part = &self.access.parts[part];
+        if part.state.read(|state| state.is_deleted(row.0, part.lengths)) {
+            return true;
+        }
+        match renewals {
+            Some(renewals) if !part.may_have_had_other_keys(row, renewals) => self.count(row),
+            _ => self.doubtful.push(row),
+        }
+        self.doubtful.len() <= self.doubtful_max
+    }
+
+    fn count(&mut self, row: RowId) {
+        let bit = 1 << (row.0 % BITS);
+        let word = self.counted.as_mut().map(|words| &mut words[(row.0 / BITS) as usize]);
+        self.count += u64::from(word.as_ref().is_none_or(|word| **word & bit == 0));
+        if let Some(word) = word {
+            *word |= bit;
+        }
+    }
+
+    fn is_counted(&self, row: RowId) -> bool {
+        self.counted.as_ref().is_some_and(|words| words[(row.0 / BITS) as usize] >> (row.0 % BITS) & 1 == 1)
+    }
+
+    /// How many rows there are, and those besides that have to be looked at, ascending.
+    pub(crate) fn finish(mut self) -> (u64, Vec<RowId>) {
+        let mut doubtful = core::mem::take(&mut self.doubtful);
+        doubtful.retain(|row| !self.is_counted(*row));
+        doubtful.order();
+        doubtful.dedup();
+        (self.count, doubtful)
+    }
+}
