@@ -104,7 +104,10 @@ pub(crate) fn drop_column(
     for child in define::children(shared, writer, &table)? {
         if child.foreign_keys.iter().any(referenced) {
             if !cascade {
-                return Err(Error::sql(format!("column {name} is referenced by foreign keys of table {}", child.name)));
+                return Err(Error::sql(format!(
+                    "column {name} is referenced by foreign keys of table {}: CASCADE drops them",
+                    child.name
+                )));
             }
             // As it is now: what went of another child's foreign keys may have changed its paths.
             let child = reread(shared, writer, child.id)?;
@@ -179,7 +182,9 @@ pub(crate) fn truncate(shared: &Shared, writer: &mut dyn Storage, id: TableId, r
     for child in define::children(shared, writer, &access.table)? {
         if child.foreign_keys.iter().any(|key| key.enforced && key.parent == id) {
             let (name, child) = (&access.table.name, &child.name);
-            return Err(Error::sql(format!("table {name} is referenced by foreign keys of table {child}")));
+            return Err(Error::sql(format!(
+                "table {name} is referenced by foreign keys of table {child}: DELETE asks whether they have its rows"
+            )));
         }
     }
     define::drop_groups(shared, writer, &access)?;

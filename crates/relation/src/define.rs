@@ -98,7 +98,10 @@ pub(crate) fn new_column(table: &mut Table, new: &NewColumn) -> Result<Column, E
         return Err(Error::sql(format!("table {} has a column {} already", table.name, new.name)));
     }
     if table.columns.len() == COLUMNS_MAX {
-        return Err(Error::sql(format!("a table has at most {COLUMNS_MAX} columns")));
+        return Err(Error::sql(format!(
+            "table {} has no room for column {}: a table has at most {COLUMNS_MAX}",
+            table.name, new.name
+        )));
     }
     if !new.kind.is_valid() {
         return Err(Error::sql(format!("the type of column {} does not exist", new.name)));
@@ -250,11 +253,14 @@ impl Making<'_> {
             return Err(Error::sql(text));
         }
         for (own, other) in columns.iter().zip(&parent_columns) {
-            let kind = |table: &Table, id| table.position(id).map(|place| table.columns[place].kind);
-            let alike =
-                kind(&self.table, *own).zip(kind(&parent, *other)).is_some_and(|(one, two)| one.keys_like(&two));
-            if !alike {
-                return Err(Error::not_supported(format!("foreign key {name} between columns of different types")));
+            let column = |table: &Table, id| table.position(id).map(|place| table.columns[place].clone());
+            let Some((one, two)) = column(&self.table, *own).zip(column(&parent, *other)) else { continue };
+            if !one.kind.keys_like(&two.kind) {
+                let (own, other) = (&one.name, &two.name);
+                return Err(Error::not_supported(format!(
+                    "foreign key {name}, since column {own} has another type than column {other} of table {}: give both the same",
+                    parent.name
+                )));
             }
         }
         let parent_index = key_over(&parent, &parent_columns).ok_or_else(|| {
@@ -475,7 +481,7 @@ pub(crate) fn drop_table(shared: &Shared, writer: &mut dyn Storage, id: TableId,
     for child in children(shared, writer, &access.table)? {
         if !cascade {
             return Err(Error::sql(format!(
-                "table {} is referenced by foreign keys of table {}",
+                "table {} is referenced by foreign keys of table {}: CASCADE drops them",
                 access.table.name, child.name
             )));
         }

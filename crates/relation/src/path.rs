@@ -62,7 +62,9 @@ pub(crate) fn refuse_cycle(
         for key in from.foreign_keys.iter().filter(|key| key.parent != from.id) {
             if key.parent == child.id {
                 let way = format!("{way}, {} references {}", from.name, child.name);
-                return Err(Error::sql(format!("foreign key {name} would close a cycle: {way}")));
+                return Err(Error::sql(format!(
+                    "foreign key {name} would close a cycle: {way}: leave one of them out"
+                )));
             }
             if seen.insert(key.parent) {
                 let to = reread(shared, view, key.parent)?;

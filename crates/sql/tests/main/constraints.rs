@@ -94,7 +94,7 @@ fn references_hold_cascade_and_set_null() {
         ("DELETE FROM p WHERE id = 3", "DELETE 1"),
         ("SELECT id, p FROM c", "2|NULL"),
         ("SELECT id, p FROM n", "2|NULL"),
-        ("DROP TABLE p", "error: table p is referenced by foreign keys of table c"),
+        ("DROP TABLE p", "error: table p is referenced by foreign keys of table c: CASCADE drops them"),
     ]);
 }
 
