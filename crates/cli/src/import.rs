@@ -252,6 +252,8 @@ impl Importing<'_> {
         match result {
             Ok(rows) => {
                 self.connection.execute("COMMIT", &[])?;
+                // Clouds are told behind it.
+                self.notices();
                 Ok(rows)
             }
             Err(error) => {

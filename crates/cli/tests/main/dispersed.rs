@@ -194,6 +194,22 @@ fn rows_come_to_clouds_from_files_of_each_kind() {
     }
 }
 
+/// Clouds are told behind the commit: whoever loads a file hears of one that was not.
+#[test]
+fn an_import_says_which_cloud_is_told_later() {
+    let stage = dispersed();
+    fs::write(stage.path("people.csv"), "id,name,salary\n1,Ada,10.5\n2,Bob,3\n").expect("written");
+    fs::write(stage.path("more.csv"), "id,name,salary\n3,Eve,1\n4,Dan,2\n").expect("written");
+    set_there(&stage, "a", false);
+    for arguments in
+        [&["import", "db", "people", "people.csv"][..], &["import", "db", "people", "more.csv", "--batch", "1"]]
+    {
+        let told = stage.run(arguments);
+        assert!(told.code == 0 && told.err.contains("cloud a is told later what has changed"), "{}", told.err);
+    }
+    set_there(&stage, "a", true);
+}
+
 #[test]
 fn a_program_that_is_killed_while_it_tells_clouds_loses_nothing() {
     let stage = dispersed();
