@@ -304,6 +304,18 @@ impl Serving {
         own.clone()
     }
 
+    /// A failure as clients are told of it: where their folders lie is nobody's business but the provider's.
+    fn as_told(&self, failure: Failure) -> Failure {
+        let own = format!("{}/", self.folder.join("held").display());
+        let told = |text: String| text.replace(&own, "");
+        match failure {
+            Failure::Refused(text) => Failure::Refused(told(text)),
+            Failure::Unreachable(text) => Failure::Unreachable(told(text)),
+            Failure::Malformed(text) => Failure::Malformed(told(text)),
+            other => other,
+        }
+    }
+
     fn answer_all(&self, connection: &mut Connection, held: &Held) -> Result<(), Failure> {
         loop {
             connection.sock.wait(self.limits.patience_idle);
@@ -326,7 +338,7 @@ impl Serving {
             connection.sock.wait(self.limits.patience_message);
             match done {
                 Ok(()) => wire::say(connection, &Reply::Done)?,
-                Err(failure) => wire::say(connection, &Reply::of(&failure))?,
+                Err(failure) => wire::say(connection, &Reply::of(&self.as_told(failure)))?,
             }
         }
     }
