@@ -26,6 +26,7 @@ use crate::direct;
 use crate::dispersed;
 use crate::error::{Error, Result};
 use crate::evaluate;
+use crate::met::Met;
 use crate::naming;
 use crate::parameters;
 use crate::planner;
@@ -56,6 +57,7 @@ pub(crate) struct Changed {
     pub(crate) alias: Option<String>,
     pub(crate) statement: relation::Statement<'static>,
     pub(crate) rows: u64,
+    pub(crate) met: Met,
     /// Those of them that are not where they were meant to be.
     pub(crate) elsewhere: series::Elsewhere,
     gathers: bool,
@@ -73,6 +75,7 @@ impl Changed {
             alias: None,
             statement: relation::Statement::new(),
             rows: 0,
+            met: Met::default(),
             elsewhere: series::Elsewhere::default(),
             gathers,
             gathered: Vec::new(),
@@ -366,7 +369,7 @@ impl Session {
     }
 
     /// How many rows are changed at a time; `alone`: what becomes of one says nothing about another.
-    fn part_rows(&self, alone: bool) -> usize {
+    pub(crate) fn part_rows(&self, alone: bool) -> usize {
         let of_ram = |ram: Ram| (ram.queries() / PART_ROW_BYTES).clamp(PART_ROWS_LEAST, PART_ROWS);
         if alone { self.planner.options().ram.map_or(PART_ROWS, of_ram) } else { usize::MAX }
     }
@@ -594,7 +597,7 @@ impl<'t> Images<'t> {
 }
 
 /// Whether an update can be made part by part: no other row, of this table or another, is looked at when a row gets
-/// these new values.
+/// these new values. Foreign keys of others reference keys; what others join through this table, its own foreign keys decide.
 fn stands_alone(table: &Table, assignments: &[Assignment]) -> Result<bool> {
     let mut assigned = HashSet::new();
     for assignment in assignments {
@@ -603,7 +606,9 @@ fn stands_alone(table: &Table, assignments: &[Assignment]) -> Result<bool> {
         }
     }
     let in_key = table.unique_indexes().any(|index| index.columns.iter().any(|column| assigned.contains(column)));
-    Ok(!table.is_referenced() && !in_key)
+    let mut own = table.foreign_keys.iter().flat_map(|key| &key.columns);
+    let leads_on = table.is_referenced() && own.any(|column| assigned.contains(column));
+    Ok(!in_key && !leads_on)
 }
 
 /// A table's name and what the statement calls it.

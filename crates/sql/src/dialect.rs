@@ -161,10 +161,12 @@ impl VisitorMut for Rewriter {
                 };
             }
             SqlType::Char(length) | SqlType::Character(length) => {
-                *expr = match length {
-                    Some(CharacterLength::IntegerLength { length, .. }) => cut(inner, length),
-                    _ => cut(inner, 1),
+                let letters = match length {
+                    Some(CharacterLength::IntegerLength { length, .. }) => length,
+                    _ => 1,
                 };
+                // Blanks behind it are not of its value.
+                *expr = call("rtrim", vec![cut(inner, letters)]);
             }
             _ => {}
         }

@@ -149,12 +149,17 @@ impl Error {
     pub(crate) fn of_tables(error: relation::Error) -> Self {
         match error.memory_needed() {
             // One step of a query has half of what there is at most.
-            Some(bytes) => Error::Memory(format!(
-                "the query needs {bytes} bytes of working memory at least: give it more (--ram {}), or let it look at fewer rows",
-                Ram::for_queries(bytes.saturating_mul(2))
-            )),
+            Some(bytes) => Error::of_memory(bytes, bytes.saturating_mul(2)),
             None => Error::Relation(error),
         }
+    }
+
+    /// A query needs so many bytes, and has as many where all queries have so many.
+    pub(crate) fn of_memory(bytes: usize, of_all: usize) -> Self {
+        Error::Memory(format!(
+            "the query needs {bytes} bytes of working memory at least: give it more (--ram {}), or let it look at fewer rows",
+            Ram::for_queries(of_all)
+        ))
     }
 }
 

@@ -19,6 +19,7 @@ use crate::dispersed;
 use crate::error::{Error, Result};
 use crate::evaluate;
 use crate::gathering::Gathering;
+use crate::met;
 use crate::naming;
 use crate::parameters;
 use crate::planner;
@@ -26,6 +27,7 @@ use crate::rows;
 use crate::series;
 use crate::session::{Outcome, Session};
 use crate::statement::{self, fold};
+use crate::together::Together;
 use crate::transaction::Change;
 use crate::value::{Value, parse};
 
@@ -98,15 +100,37 @@ impl Session {
             {
                 let SetExpr::Values(values) = body.as_ref() else { return Err(Error::Bug("VALUES".into())) };
                 let lists: Vec<&[Expr]> = values.rows.iter().map(|row| row.content.as_slice()).collect();
-                for lists in lists.chunks(if conflict.is_some() { usize::MAX } else { BATCH_ROWS }) {
-                    let batch = self.values(change, target, lists, parameters)?;
-                    self.insert_batch(change, &conflict, batch, parameters, &mut changed)?;
+                let together = conflict.is_some() && !may_be_in_parts(table);
+                let part_rows = if together { usize::MAX } else { self.part_rows(true).min(BATCH_ROWS) };
+                for lists in lists.chunks(part_rows) {
+                    self.insert_values(change, target, lists, &conflict, parameters, &mut changed)?;
                 }
             }
             Some(query) => self.insert_query(change, target, with, query, &conflict, parameters, &mut changed)?,
         }
         change::returning_items(insert.returning.as_deref(), &mut changed);
         changed.finish(self, change)
+    }
+
+    /// Stores the rows of VALUES, or does what ON CONFLICT says: in halves where there is no memory to work them all out.
+    fn insert_values(
+        &mut self,
+        change: &mut Change,
+        target: &Target,
+        lists: &[&[Expr]],
+        conflict: &Option<Conflict<'_>>,
+        parameters: &[Value],
+        changed: &mut Changed,
+    ) -> Result<()> {
+        let may_be_halved = lists.len() > 1 && (conflict.is_none() || may_be_in_parts(&target.table));
+        match self.values(change, target, lists, parameters) {
+            Err(Error::Memory(_)) if may_be_halved => {
+                let (one, other) = lists.split_at(lists.len() / 2);
+                self.insert_values(change, target, one, conflict, parameters, changed)?;
+                self.insert_values(change, target, other, conflict, parameters, changed)
+            }
+            batch => self.insert_batch(change, conflict, batch?, parameters, changed),
+        }
     }
 
     /// The images of VALUES.
@@ -236,13 +260,18 @@ impl Session {
         width(plan.schema().fields().len(), target)?;
         let mut stream = self.planner.stream(&plan)?;
         let (mut gathered, mut gathering) = (None::<RowBatch>, Gathering::default());
+        let mut together = Together::new(self.planner.pool(), size_of::<u64>(), true);
         while let Some(batch) = self.planner.next(&mut stream)? {
             if conflict.is_none() {
                 self.insert_gathered(change, target, &mut gathering, batch, changed)?;
                 continue;
             }
             let images = self.images_of(change, target, columns_of(target, &batch)?, batch.num_rows())?;
-            // What conflicts with what is decided for the statement as a whole.
+            if may_be_in_parts(&target.table) {
+                self.insert_batch(change, conflict, images, parameters, changed)?;
+                continue;
+            }
+            together.take(images.count(), images.bytes().len() + images.heap().len())?;
             match &mut gathered {
                 None => gathered = Some(images),
                 Some(all) => {
@@ -400,7 +429,8 @@ impl Session {
             true if self.settings.as_given => series::insert_as_given(&engine, &mut change.lease, &table, &batch)?,
             true => series::insert(&engine, &mut change.lease, &table, &batch)?,
             false => {
-                engine.relations.insert_in(statement, &mut *change.lease, &table, &batch).map_err(Error::Relation)?;
+                let first = engine.relations.insert_in(statement, &mut *change.lease, &table, &batch);
+                changed.met.note_inserted(first.map_err(Error::Relation)?);
                 series::Elsewhere::default()
             }
         };
@@ -474,9 +504,7 @@ impl Session {
         let relations = self.engine().relations.clone();
         let [index] = conflict.indexes.as_slice() else { return Err(Error::Bug("one index to conflict with".into())) };
         if relations.repeats(table, *index, &batch).map_err(Error::Relation)?.iter().any(Option::is_some) {
-            return Err(Error::Constraint(
-                "two of the new rows have the same key: ON CONFLICT DO UPDATE would update one row twice".into(),
-            ));
+            return Err(met::twice());
         }
         let met = self.conflicts(change, table, *index, &batch)?;
         let mut new = RowBatch::new(batch.layout().clone(), 0);
@@ -492,24 +520,55 @@ impl Session {
             };
             into.push_from(&batch, row).map_err(Error::Relation)?;
         }
+        if may_be_in_parts(table) {
+            changed.met.take(&ids, self.planner.pool())?;
+        }
         if !ids.is_empty() {
-            self.update_met(change, table, conflict, &ids, &proposed, parameters, changed)?;
+            let (rows, images) = self.images_of_met(change, table, conflict, (&ids, proposed), parameters)?;
+            change::apply_update(self, change, table, &rows, images, changed)?;
         }
         Ok(new)
     }
 
-    #[allow(clippy::too_many_arguments)]
-    fn update_met(
+    /// Which rows of those that were met are updated, and their new images: worked out in halves where there is no memory for all of them.
+    fn images_of_met(
         &mut self,
         change: &mut Change,
         table: &Arc<Table>,
         conflict: &Conflict<'_>,
-        ids: &[i128],
-        proposed: &RowBatch,
+        (ids, proposed): (&[i128], RowBatch),
         parameters: &[Value],
-        changed: &mut Changed,
-    ) -> Result<()> {
-        let Some((assignments, selection)) = conflict.update else { return Ok(()) };
+    ) -> Result<(Vec<i128>, RowBatch)> {
+        match self.images_of_some(change, table, conflict, (ids, &proposed), parameters) {
+            Err(Error::Memory(_)) if ids.len() > 1 => {}
+            images => return images,
+        }
+        let half = ids.len() / 2;
+        let part = |from: usize, to: usize| {
+            let mut some = RowBatch::new(proposed.layout().clone(), 0);
+            (from..to).try_for_each(|row| some.push_from(&proposed, row)).map_err(Error::Relation)?;
+            Ok::<_, Error>(some)
+        };
+        let (first, second) = (part(0, half)?, part(half, ids.len())?);
+        drop(proposed);
+        let (mut rows, mut images) = self.images_of_met(change, table, conflict, (&ids[..half], first), parameters)?;
+        let (more, others) = self.images_of_met(change, table, conflict, (&ids[half..], second), parameters)?;
+        rows.extend(more);
+        (0..others.count()).try_for_each(|row| images.push_from(&others, row)).map_err(Error::Relation)?;
+        Ok((rows, images))
+    }
+
+    fn images_of_some(
+        &mut self,
+        change: &mut Change,
+        table: &Arc<Table>,
+        conflict: &Conflict<'_>,
+        (ids, proposed): (&[i128], &RowBatch),
+        parameters: &[Value],
+    ) -> Result<(Vec<i128>, RowBatch)> {
+        let Some((assignments, selection)) = conflict.update else {
+            return Ok((Vec::new(), RowBatch::new(table.layout(), 0)));
+        };
         let present = change::fetch(self, change, table, ids)?;
         let extra = vec![
             (change::TARGET.to_owned(), planner::batch_table(ordered(present)?)?),
@@ -526,7 +585,7 @@ impl Session {
         let (orders, images) = change::Images::of(table, &batches)?;
         let rows = orders.iter().map(|order| usize::try_from(*order).ok().and_then(|order| ids.get(order).copied()));
         let rows: Vec<i128> = rows.collect::<Option<_>>().ok_or_else(|| Error::Bug("an order out of bounds".into()))?;
-        change::apply_update(self, change, table, &rows, images, changed)
+        Ok((rows, images))
     }
 }
 
@@ -540,6 +599,11 @@ fn ordered(rows: RecordBatch) -> Result<RecordBatch> {
     let mut columns = rows.columns().to_vec();
     columns.push(Arc::new(Int64Array::from_iter_values(0..rows.num_rows() as i64)));
     Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
+}
+
+/// Whether ON CONFLICT may be decided part by part: rows of parts before are there for those that follow. Clouds and series are asked once.
+fn may_be_in_parts(table: &Table) -> bool {
+    !dispersed::is_dispersed(table) && !series::is_series(table)
 }
 
 fn refuse(insert: &Insert) -> Result<()> {

@@ -59,6 +59,7 @@ mod little;
 mod load;
 mod means;
 mod memory;
+mod met;
 mod naming;
 mod nesting;
 mod null_equal;

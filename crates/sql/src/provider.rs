@@ -125,6 +125,12 @@ impl TableProvider for Provider {
         let tests: Vec<_> = filters.iter().filter_map(|expr| filter::compile(expr, table)).collect();
         // A limit may only be taken over if nothing is filtered out above this scan.
         let limit = limit.filter(|_| tests.len() == filters.len());
+        if projection.is_empty()
+            && let Some(scan) =
+                TableScan::of_count(self.target.clone(), schema.clone(), tests.clone(), limit, self.reach.room)?
+        {
+            return Ok(Arc::new(scan));
+        }
         Ok(Arc::new(TableScan::plan(self.target.clone(), output, schema, tests, limit, self.reach)?))
     }
 

@@ -96,13 +96,6 @@ impl TableScan {
         reach: Reach,
     ) -> Result<Self> {
         let total = target.relations.count(&target.snapshot, &target.table).map_err(Error::Relation)?;
-        if output.is_empty()
-            && let Some(count) = counted(&target, &tests, reach.room)?
-        {
-            let rows = count.rows;
-            let scan = TableScan::with(target, output, schema, tests, limit, Source::Counted(Arc::new(count)));
-            return Ok(TableScan { rows, ..scan });
-        }
         let Target { relations, snapshot, table } = &target;
         let named = relations.named_within(snapshot, table, &tests, reach.room).map_err(Error::Relation)?;
         let (source, rows) = match named {
@@ -117,6 +110,20 @@ impl TableScan {
         };
         let scan = TableScan::with(target, output, schema, tests, limit, source);
         Ok(TableScan { rows, heap_bytes: reach.heap_bytes, room: reach.room, ..scan })
+    }
+
+    /// A scan of which nothing is wanted but how many rows there are, if an index alone says that.
+    pub(crate) fn of_count(
+        target: Target,
+        schema: SchemaRef,
+        tests: Vec<Test>,
+        limit: Option<usize>,
+        room: usize,
+    ) -> Result<Option<Self>> {
+        let Some(count) = counted(&target, &tests, room)? else { return Ok(None) };
+        let rows = count.rows;
+        let scan = TableScan::with(target, Vec::new(), schema, tests, limit, Source::Counted(Arc::new(count)));
+        Ok(Some(TableScan { rows, ..scan }))
     }
 
     fn with(

@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use counterfoil_relation as relation;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 
 use crate::error::{Error, Result};
@@ -67,6 +66,6 @@ impl Together {
             return Ok(());
         }
         let needed = self.pool.reserved().saturating_add(self.bytes);
-        Err(Error::of_tables(relation::Error::memory(Some(needed))))
+        Err(Error::of_memory(needed, needed))
     }
 }

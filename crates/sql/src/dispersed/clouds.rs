@@ -309,9 +309,12 @@ fn whole_path(path: &str) -> Result<String> {
 /// Refuses a cloud that is another one by another name: together they would have what each is not to know, and fail together.
 fn keep_apart(clouds: &[Cloud], new: &Cloud) -> Result<()> {
     match clouds.iter().find(|cloud| who(&cloud.url) == who(&new.url)) {
-        Some(Cloud { name, url, .. }) => Err(Error::Misuse(format!(
-            "cloud {name} is at {url} already: a cloud that fails, or looks, does so as a whole"
-        ))),
+        Some(Cloud { name, url, .. }) => {
+            let pin = if *url == new.url { "" } else { ", of the same pin," };
+            let text =
+                format!("cloud {name} is at {url}{pin} already: a cloud that fails, or looks, does so as a whole");
+            Err(Error::Misuse(text))
+        }
         None => Ok(()),
     }
 }
@@ -374,7 +377,7 @@ impl Session {
                     super::define::forget_cloud(session.engine(), change, &name)?;
                     let keeps = dropped::forget_cloud(change, &name)?;
                     session.notices.extend((keeps > 0).then(|| {
-                        format!("cloud {name} may keep {keeps} tables that were dropped: whoever has shares of the key can read them there")
+                        format!("cloud {name} may keep tables that were dropped ({keeps}): whoever has shares of the key can read them there")
                     }));
                     Ok(change.lease.delete_record(record_space::SETTING, &record_name(&name))?)
                 })?;

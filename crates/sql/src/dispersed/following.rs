@@ -14,6 +14,7 @@ use datafusion::sql::sqlparser::ast::{ObjectName, Visit, Visitor};
 
 use super::before;
 use super::claiming::{Claiming, Look};
+use super::gone_on::moved;
 use super::learning::{Learns, later};
 use super::lease::{claiming, emptied};
 use super::leases::Leases;
@@ -114,6 +115,8 @@ fn note_seen(claiming: &Claiming, leases: &Leases, table: &Table, looks: &[Look]
 /// Why clouds may not have rows of a view any more: other clients have told them something since, or nothing that they show leads here.
 pub(super) enum Overtaken {
     ByWhatFollows,
+    /// The table was altered or refreshed: how it lies now is not known here.
+    ByAMove(Error),
     /// The table was dropped, or its key was changed.
     ByItsEnd(Error),
 }
@@ -134,7 +137,8 @@ pub(super) fn is_overtaken(dispersed: &Dispersed, view: &dyn View, table: &Table
     // What nobody here can read is something, too.
     if later.map_or(true, |later| later.is_some()) {
         dispersed.leases.note_overtaken(table.id);
-        return Ok(Some(Overtaken::ByWhatFollows));
+        let moved = moved(table, &claiming, &kept, &looks);
+        return Ok(Some(moved.map_or(Overtaken::ByWhatFollows, Overtaken::ByAMove)));
     }
     Ok(None)
 }

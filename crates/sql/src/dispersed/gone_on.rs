@@ -1,7 +1,7 @@
 //! Clouds that do not have what is known here may be right: others have dropped the table or changed the key, or this copy of the database
 //! was put back, and they have gone on since. Whoever asks for rows in vain says that, as whoever changes the table does, and blames nobody.
 
-use counterfoil_disperse::{Client, Failure, Fault, Kept, Report};
+use counterfoil_disperse::{Client, Failure, Fault, Kept, Report, Shown};
 use counterfoil_log::View;
 use counterfoil_relation::Table;
 
@@ -64,21 +64,11 @@ fn gone_on(dispersed: &Dispersed, view: &dyn View, table: &Table) -> Result<Opti
 
 /// What clouds show to a copy of the database that was put back, as REPAIR TABLE says it.
 fn gone_on_since(table: &Table, claiming: &Claiming, (kept, past): (&Kept, &Client), looks: &[Look]) -> Result<Error> {
-    let mut newest: Option<(&Cloud, u64)> = None;
-    for (cloud, look) in claiming.clouds.iter().zip(looks) {
-        let all = look.contents().into_iter().flat_map(|contents| &contents.tables);
-        let Some((told, _)) = all.into_iter().find(|(told, _)| told.table == kept.declaration().table) else {
-            continue;
-        };
-        let Ok(there) = learning::shown(&told.parts) else { return Ok(of_another_version(table, cloud)) };
-        let is_newer = |there: &Kept| there.current().number >= kept.current().number;
-        if there.as_ref().is_some_and(|there| !there.lies_as(kept) && is_newer(there)) {
-            return Ok(moved_since(table, cloud));
-        }
-        if newest.is_none_or(|(_, version)| told.version > version) {
-            newest = Some((cloud, told.version));
-        }
+    if let Some(moved) = moved(table, claiming, kept, looks) {
+        return Ok(moved);
     }
+    let shown = shown_of(claiming, kept, looks).map(|(cloud, told)| (cloud, told.version));
+    let newest = shown.reduce(|one, other| if other.1 > one.1 { other } else { one });
     if let Some(later) = later(table, claiming, (kept, Some(past)), looks)? {
         return Ok(told_by_another(table, &later.cloud, (later.version, later.known)));
     }
@@ -87,6 +77,32 @@ fn gone_on_since(table: &Table, claiming: &Claiming, (kept, past): (&Kept, &Clie
     let versions =
         newest.map(|(cloud, version)| format!(" (version {version} at cloud {}, here {})", cloud.name, kept.version));
     Ok(older(table, &versions.unwrap_or_default()))
+}
+
+/// What clouds show of a table, each.
+fn shown_of<'l>(
+    claiming: &'l Claiming,
+    kept: &Kept,
+    looks: &'l [Look],
+) -> impl Iterator<Item = (&'l Cloud, &'l Shown)> {
+    let number = kept.declaration().table;
+    claiming.clouds.iter().zip(looks).filter_map(move |(cloud, look)| {
+        let all = look.contents().into_iter().flat_map(|contents| &contents.tables);
+        let (told, _) = all.into_iter().find(|(told, _)| told.table == number)?;
+        Some((cloud, told))
+    })
+}
+
+/// What is to be said if a cloud shows that the table lies otherwise by now, or what this version cannot read.
+pub(super) fn moved(table: &Table, claiming: &Claiming, kept: &Kept, looks: &[Look]) -> Option<Error> {
+    let is_newer = |there: &Kept| there.current().number >= kept.current().number;
+    shown_of(claiming, kept, looks).find_map(|(cloud, told)| match learning::shown(&told.parts) {
+        Err(_) => Some(of_another_version(table, cloud)),
+        Ok(there) => {
+            let lies_otherwise = there.as_ref().is_some_and(|there| !there.lies_as(kept) && is_newer(there));
+            lies_otherwise.then(|| moved_since(table, cloud))
+        }
+    })
 }
 
 fn older(table: &Table, versions: &str) -> Error {

@@ -214,6 +214,7 @@ impl DispersedScan {
     fn overtaken(&self, now: &Snapshot, hides: Hides) -> Result<Option<Error>> {
         Ok(match is_overtaken(&self.dispersed, now, &self.table)? {
             Some(Overtaken::ByWhatFollows) => Some(deleted(&self.table)),
+            Some(Overtaken::ByAMove(moved)) => Some(moved),
             // What of a table that was dropped is there still is what it was.
             Some(Overtaken::ByItsEnd(end)) => Some(end).filter(|_| hides == Hides::WhatIsGone),
             None => None,

@@ -27,6 +27,7 @@ fn texts_and_times_are_postgresqls() {
             "2024-02-29 10:00:00|true|1",
         ),
         ("SELECT 'abcdef'::varchar(3), 'x'::char(3)", "abc|x"),
+        ("SELECT 'a '::char(4) = 'a'::char(4), length('a  '::char(3)), 'a '::varchar(4) = 'a'", "true|1|false"),
         ("SELECT date '2024-03-01' - date '2024-02-01', date '2024-02-28' + 2", "29|2024-03-01"),
         ("SELECT timestamp '2024-01-31 00:00' + interval '1 month'", "2024-02-29 00:00:00"),
         (

@@ -725,3 +725,21 @@ fn the_first_of_an_order_are_read_at_the_end_of_its_index() {
         assert!(answer.is_empty() || found.replace('\n', ";") == answer, "{question}: {found}");
     }
 }
+
+/// TIMESTAMP has microseconds, whoever reads the statement: finer is what is compared with a column that has more.
+#[test]
+fn a_timestamp_is_as_fine_wherever_it_is_read() {
+    let fine = "2024-02-29 12:00:00.123456789";
+    let mut database = Database::after(&format!(
+        "CREATE TABLE r (id INTEGER PRIMARY KEY, at TIMESTAMP(9)); INSERT INTO r VALUES (2, '{fine}'), (3, TIMESTAMP '{fine}')"
+    ));
+    for (condition, found) in [
+        (format!("at = TIMESTAMP '{fine}'"), "3"),
+        (format!("at = '{fine}'"), "2"),
+        (format!("at > TIMESTAMP '{fine}'"), "2"),
+    ] {
+        assert_eq!(database.ask(&format!("SELECT id FROM r WHERE {condition}")), found, "{condition}");
+        let planned = format!("SELECT id FROM r WHERE {condition} OR length(id::text) > 5");
+        assert_eq!(database.ask(&planned), found, "{planned}");
+    }
+}

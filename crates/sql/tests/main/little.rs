@@ -509,6 +509,68 @@ fn rows_that_are_changed_together_have_room_or_none_is_changed() {
     }
 }
 
+/// What others reference is a key: a column that is none is changed part by part, as in a table that nobody references.
+#[test]
+fn rows_that_others_reference_change_in_parts() {
+    let mut database = filled(None);
+    database.ask("INSERT INTO p SELECT i, 'alone', 3 FROM generate_series(1001, 6000) AS i");
+    database.ask("CREATE TABLE n (id INT PRIMARY KEY, p INT REFERENCES p (id) NOT ENFORCED)");
+    assert_eq!(database.ask("SET ram = '64K'"), "SET");
+    let columns = database.ask("SELECT count(*) FROM p");
+    let changed = database.ask("UPDATE p SET name = name || '!'");
+    assert_eq!(changed, format!("UPDATE {columns}"));
+    assert_eq!(database.ask("SELECT count(*) FROM p WHERE name LIKE '%!'"), columns);
+}
+
+/// Rows that meet others are updated some at a time, and none of them twice, whatever part it comes in.
+#[test]
+fn on_conflict_takes_its_rows_in_parts() {
+    for ram in [None, Some(Ram::LEAST)] {
+        let mut database = filled(ram);
+        database.ask("CREATE TABLE u (id INT PRIMARY KEY, v TEXT, n INT)");
+        assert_eq!(database.ask("INSERT INTO u SELECT i, 'old', 0 FROM generate_series(1, 9000) AS i"), "INSERT 9000");
+        for (statement, answer) in [
+            (
+                "INSERT INTO u SELECT i, 'new', 1 FROM generate_series(5001, 12000) AS i ON CONFLICT (id) DO UPDATE SET v = excluded.v, n = u.n + excluded.n",
+                "INSERT 7000",
+            ),
+            ("SELECT v, n, count(*) FROM u GROUP BY v, n ORDER BY v, n", "new|1|7000\nold|0|5000"),
+            ("INSERT INTO u SELECT id, v, n FROM u ON CONFLICT DO NOTHING", "INSERT 0"),
+            (
+                "INSERT INTO u SELECT i % 13000, 'third', 3 FROM generate_series(9000, 16000) AS i ON CONFLICT DO NOTHING",
+                "INSERT 1000",
+            ),
+            ("SELECT count(*), min(id), max(id) FROM u", "13000|0|12999"),
+        ] {
+            assert_eq!(database.ask(statement), answer, "{statement}");
+        }
+        let before = database.ask("SELECT sum(n), count(*) FROM u");
+        for statement in [
+            "INSERT INTO u SELECT i % 6000, 'x', 9 FROM generate_series(0, 7000) AS i ON CONFLICT (id) DO UPDATE SET n = 5",
+            "INSERT INTO u SELECT 20000 + i % 6000, 'x', 9 FROM generate_series(0, 7000) AS i ON CONFLICT (id) DO UPDATE SET n = 5",
+        ] {
+            let said = database.ask(statement);
+            assert!(said.contains("two of the new rows have the same key"), "{statement}: {said}");
+            assert_eq!(database.ask("SELECT sum(n), count(*) FROM u"), before);
+        }
+    }
+}
+
+#[test]
+fn many_values_that_are_worked_out_are_put_in_little_memory() {
+    let mut database = filled(Some(Ram::LEAST));
+    database.ask("CREATE TABLE w (id INT PRIMARY KEY, d DATE, t TIMESTAMP, n NUMERIC(9,2), v TEXT)");
+    let row = |id: usize| {
+        format!(
+            "({id} + 0, DATE '2024-01-01' + {}, TIMESTAMP '2024-01-01 00:00:00', {id} / 2.0, 'v' || {id})",
+            id % 300
+        )
+    };
+    let values: Vec<String> = (0..2000).map(row).collect();
+    assert_eq!(database.ask(&format!("INSERT INTO w VALUES {}", values.join(", "))), "INSERT 2000");
+    assert_eq!(database.ask("SELECT count(*), max(v) FROM w"), "2000|v999");
+}
+
 #[test]
 fn what_a_window_keeps_is_held_as_long_as_somebody_has_it() {
     let mut database = filled(Some(Ram::LEAST));
