@@ -311,6 +311,32 @@ impl Table {
         }
     }
 
+    /// Which other cloud was given what lies where a cloud is looked for, if anything of any does: then whoever answers is that one, and
+    /// together with what this one is to have it would know too much.
+    ///
+    /// # Errors
+    /// [`Failure::CalledOff`].
+    pub fn is_at_the_place_of(&self, asking: Asking<'_>, cloud: usize) -> Result<Option<usize>, Failure> {
+        for other in (0..self.clouds.len()).filter(|other| *other != cloud) {
+            let (is_enough, progress, mut is_there) = (AtomicBool::new(false), Progress::default(), false);
+            let wait = self.wait(asking.watch, &is_enough, &progress);
+            let asked = (self.coder.table_name(other), Question::default());
+            let done = asked::ask_for_rows(&self.clouds[cloud], asked, wait, &mut |answer| {
+                is_there |= !answer.rows.places.is_empty();
+                // The first of them tells enough.
+                if is_there { Err(Failure::NoTable) } else { Ok(()) }
+            });
+            match done {
+                Err(Failure::CalledOff) => return Err(Failure::CalledOff),
+                // Files are written for their cloud, and are no others' as they were written.
+                Ok((_, Some(_))) => return Ok(Some(other)),
+                _ if is_there => return Ok(Some(other)),
+                _ => {}
+            }
+        }
+        Ok(None)
+    }
+
     /// The rows that a cloud shows, and whether it says that it has no others: one that fails, or has files that are not as they were written,
     /// may have any. One that is silent, as is known of it, is not asked.
     ///

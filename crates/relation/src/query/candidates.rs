@@ -32,7 +32,7 @@ pub(super) const ROOT_SHARE: u64 = 4;
 pub(super) const ROOT_SHARE_IN_CELLS: u64 = 2;
 /// A source with at most one in so many of the root's rows may be read to its end, to know which of its rows come into question; all
 /// that are have twice as many.
-const SOURCE_SHARE: u64 = 8;
+pub(super) const SOURCE_SHARE: u64 = 8;
 /// About how many rows of a source are read at the price of one that is fetched by number.
 const ROWS_OF_A_FETCH: u64 = 16;
 /// Rows read at a time.
@@ -430,7 +430,7 @@ impl Relations {
     }
 
     /// The rows of a source's table of which tests are true, if there is room for them.
-    fn matching(
+    pub(super) fn matching(
         &self,
         view: &dyn View,
         source: &Source,

@@ -20,6 +20,8 @@ use alloc::vec::Vec;
 use counterfoil_log::Order as _;
 use counterfoil_log::View;
 
+#[cfg(not(feature = "small"))]
+use super::candidates::SOURCE_SHARE;
 use super::candidates::said_of;
 use super::condition::{Condition, conjuncts};
 use super::ends::Ends;
@@ -101,6 +103,8 @@ impl Windows {
         if let Some(opened) = opening.by_way()? {
             return Ok(Some(opened));
         }
+        #[cfg(not(feature = "small"))]
+        let named = opening.with_read(named)?;
         match opening.by_paths(named)? {
             Some(opened) => Ok(Some(opened)),
             None => opening.by_alternatives(conditions),
@@ -280,6 +284,25 @@ impl Opening<'_> {
             }
         }
         Ok(None)
+    }
+
+    /// What indexes say of each source, and what reading says of those that are small and that no index serves.
+    #[cfg(not(feature = "small"))]
+    fn with_read(&self, mut named: Vec<Option<NamedRows>>) -> Result<Vec<Option<NamedRows>>, Error> {
+        for (source, named) in self.sources.iter().zip(&mut named).filter(|(_, named)| named.is_none()) {
+            let mut flat = Vec::new();
+            source.tests.iter().for_each(|test| flatten(test, &mut flat));
+            let count = self.relations.count(self.view, &source.table)?;
+            let is_small = count <= self.total / SOURCE_SHARE;
+            let is_joined = source.path.is_some() && !source.is_optional;
+            if !is_joined || flat.is_empty() || !is_small || !ways(&flat, &source.table).is_empty() {
+                continue;
+            }
+            let room = self.room / self.sources.len();
+            let rows = self.relations.matching(self.view, source, &source.tests, room)?;
+            *named = rows.map(|rows| NamedRows { rows, index: told(|| format!("{} read", source.table.name)) });
+        }
+        Ok(named)
     }
 
     /// By the rows of other sources, back along their paths: all that are few enough, those that most rows join last.

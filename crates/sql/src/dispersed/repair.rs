@@ -307,10 +307,13 @@ impl Session {
         let waiting = Waiting::statement(&self.planner.interrupt);
         let asking = Asking { state: &layout.state, watch: &waiting, goal: Goal::Ordinary };
         let clouds = (0..layout.declaration.clouds.len()).map(|cloud| match away.rows_at(asking, cloud) {
-            Ok(there) => Ok(Ok(there)),
+            Ok(there) if !there.0.is_empty() => Ok(Ok(there)),
             Err(Failure::CalledOff) => Err(waiting.called_off()),
             // A table of which a cloud has nothing is none for it.
-            Err(Failure::NoTable) => Ok(Ok(There::default())),
+            there @ (Ok(_) | Err(Failure::NoTable)) => {
+                let other = away.is_at_the_place_of(asking, cloud).map_err(|_| waiting.called_off())?;
+                Ok(other.map_or(Ok(there.unwrap_or_default()), |other| Err(exchanged(layout, other))))
+            }
             Err(failure) => Ok(Err(failure)),
         });
         clouds.collect()
@@ -377,6 +380,12 @@ impl Session {
         }
         Ok(repaired)
     }
+}
+
+/// What is said of a cloud at whose address another one answers: nothing is put there.
+fn exchanged(layout: &Layout, other: usize) -> Failure {
+    let other = &layout.declaration.clouds[other];
+    Failure::Unreachable(format!("what lies at its address is what cloud {other} was given: were addresses exchanged?"))
 }
 
 /// Whether these rows are all that is known of a table, and not nothing.

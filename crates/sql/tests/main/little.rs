@@ -424,6 +424,22 @@ fn a_parent_may_have_more_children_than_there_is_room_for() {
     }
 }
 
+/// A small table that no index serves is read, and what it names is followed back, though there is no room for all of that at once.
+#[test]
+fn rows_of_a_small_table_lead_to_many_in_passes() {
+    let [mut little, mut much] = [Some(Ram::LEAST), None].map(filled);
+    for query in [
+        "SELECT count(*) FROM t JOIN p ON t.p = p.id WHERE p.name = 'name 7'",
+        "SELECT t.id, p.id FROM t JOIN p ON t.p = p.id WHERE p.name LIKE '%7' AND t.v > 'text 5' ORDER BY t.id",
+        "SELECT p.id, count(*), max(t.v) FROM t JOIN p ON t.p = p.id WHERE p.name = 'name 7' GROUP BY p.id",
+    ] {
+        assert_eq!(differing(&mut much, &mut little, query), None);
+    }
+    let told = little
+        .ask("EXPLAIN SELECT count(*) FROM t JOIN p ON t.p = p.id WHERE p.name IN ('name 7', 'name 8', 'name 9')");
+    assert!(told.contains("p read along t_p_fkey"), "{told}");
+}
+
 #[test]
 fn what_has_no_room_says_with_how_much_to_try_again() {
     for query in [

@@ -35,6 +35,37 @@ fn a_cloud_that_lost_everything_gets_it_back() {
     assert!(world.database.ask("REPAIR TABLE people").contains("a|0|0|out of reach"));
 }
 
+/// Whoever answers at the address of another cloud would get its shares beside those that he has: nothing is put there.
+#[test]
+fn clouds_whose_addresses_were_exchanged_are_given_nothing() {
+    let mut world = both();
+    same(&mut world, &format!("INSERT INTO TABLE VALUES {ROWS}"));
+    let exchange = |world: &World| {
+        let [a, b, aside] = ["a", "b", "aside"].map(|cloud| world.path(cloud));
+        for (from, to) in [(&a, &aside), (&b, &a), (&aside, &b)] {
+            std::fs::rename(from, to).expect("exchanged");
+        }
+    };
+    let rows_there = |world: &World| ["a", "b"].map(|cloud| files(&world.path(cloud)).len());
+    let before = rows_there(&world);
+    exchange(&world);
+    for how in ["", " EXTENDED", " LET GO"] {
+        let repaired = world.database.ask(&format!("REPAIR TABLE people{how}"));
+        for (cloud, other) in [("a", "b"), ("b", "a")] {
+            let line = format!("{cloud}|0|0|out of reach: what lies at its address is what cloud {other} was given");
+            assert!(
+                repaired.contains(&line) || how == " LET GO" && repaired.starts_with("error: "),
+                "{how}: {repaired}"
+            );
+        }
+    }
+    exchange(&world);
+    let repaired = world.database.ask("REPAIR TABLE people");
+    assert!(repaired.lines().all(|line| line.ends_with("|complete")), "{repaired}");
+    assert_eq!(rows_there(&world), before);
+    ask_all(&mut world);
+}
+
 #[test]
 fn what_a_cloud_shows_otherwise_is_put_there_anew() {
     let (mut database, clouds) = fickle();
