@@ -34,6 +34,10 @@ use super::{Access, PIECE_ENDS, Source, Test};
 use crate::found::{Found, FoundRows, span_of};
 use crate::{Error, NamedRows, Relations, RowId};
 
+/// So many windows, at most, are worth what reading a source names: with more, reading all rows of the root may be less work.
+#[cfg(not(feature = "small"))]
+const READ_WINDOWS_MAX: u64 = 64;
+
 /// What names the rows of windows.
 pub(super) struct Windows {
     /// One of them names each row.
@@ -289,6 +293,10 @@ impl Opening<'_> {
     /// What indexes say of each source, and what reading says of those that are small and that no index serves.
     #[cfg(not(feature = "small"))]
     fn with_read(&self, mut named: Vec<Option<NamedRows>>) -> Result<Vec<Option<NamedRows>>, Error> {
+        // Where one row at the end is joined by many more than others, its entries are read for each window.
+        if self.total.div_ceil(span_of(self.room / 4).max(1)) > READ_WINDOWS_MAX {
+            return Ok(named);
+        }
         for (source, named) in self.sources.iter().zip(&mut named).filter(|(_, named)| named.is_none()) {
             let mut flat = Vec::new();
             source.tests.iter().for_each(|test| flatten(test, &mut flat));
