@@ -35,7 +35,7 @@ impl Way {
             }
         };
         let is_exact = |column: &usize| !matches!(table.columns[*column].kind, Type::Real | Type::Double);
-        self.weight % 2 == 0
+        self.weight.is_multiple_of(2)
             && tests.iter().all(|test| self.columns.iter().any(|column| test.is_of(*column)))
             // Zeros of both signs have one key, and are not the same.
             && self.columns.iter().all(is_exact)

@@ -114,11 +114,11 @@ fn note_seen(claiming: &Claiming, leases: &Leases, table: &Table, looks: &[Look]
 
 /// Why clouds may not have rows of a view any more: other clients have told them something since, or nothing that they show leads here.
 pub(super) enum Overtaken {
-    ByWhatFollows,
+    WhatFollows,
     /// The table was altered or refreshed: how it lies now is not known here.
-    ByAMove(Error),
+    Move(Error),
     /// The table was dropped, or its key was changed.
-    ByItsEnd(Error),
+    End(Error),
 }
 
 /// Whether other clients have told clouds something since a view: then they may have let go of rows that it has.
@@ -131,14 +131,14 @@ pub(super) fn is_overtaken(dispersed: &Dispersed, view: &dyn View, table: &Table
     }
     let looks = claiming.peek(dispersed);
     if let Some(end) = ended(table, &claiming, &kept, &looks) {
-        return Ok(Some(Overtaken::ByItsEnd(end)));
+        return Ok(Some(Overtaken::End(end)));
     }
     let later = later(table, &claiming, (&kept, None), &looks);
     // What nobody here can read is something, too.
     if later.map_or(true, |later| later.is_some()) {
         dispersed.leases.note_overtaken(table.id);
         let moved = moved(table, &claiming, &kept, &looks);
-        return Ok(Some(moved.map_or(Overtaken::ByWhatFollows, Overtaken::ByAMove)));
+        return Ok(Some(moved.map_or(Overtaken::WhatFollows, Overtaken::Move)));
     }
     Ok(None)
 }

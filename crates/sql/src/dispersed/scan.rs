@@ -213,10 +213,10 @@ impl DispersedScan {
     /// What is to be said if rows of an answer are not there any more, for others may have let go of them.
     fn overtaken(&self, now: &Snapshot, hides: Hides) -> Result<Option<Error>> {
         Ok(match is_overtaken(&self.dispersed, now, &self.table)? {
-            Some(Overtaken::ByWhatFollows) => Some(deleted(&self.table)),
-            Some(Overtaken::ByAMove(moved)) => Some(moved),
+            Some(Overtaken::WhatFollows) => Some(deleted(&self.table)),
+            Some(Overtaken::Move(moved)) => Some(moved),
             // What of a table that was dropped is there still is what it was.
-            Some(Overtaken::ByItsEnd(end)) => Some(end).filter(|_| hides == Hides::WhatIsGone),
+            Some(Overtaken::End(end)) => Some(end).filter(|_| hides == Hides::WhatIsGone),
             None => None,
         })
     }
