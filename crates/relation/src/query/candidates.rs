@@ -113,7 +113,7 @@ impl Relations {
                 Some(named) => {
                     asked.lists.extend(search.list(source, Cow::Borrowed(&named.rows), named.index.clone())?)
                 }
-                None if is_to_be_read(source, &source.tests, room) => {
+                None if search.is_to_be_read(source, &source.tests, room)? => {
                     asked.to_read.push((source, source.tests.clone()))
                 }
                 None => {}
@@ -126,14 +126,6 @@ impl Relations {
         let together = search.together.1;
         Ok(found.map(|(rows, by)| Candidates { rows, by, together }))
     }
-}
-
-/// Whether a source that no index has named rows of may be read for them: not where one may only have had no room for as many, since
-/// windows have.
-fn is_to_be_read(source: &Source, tests: &[Test], room: usize) -> bool {
-    let mut flat = Vec::new();
-    tests.iter().for_each(|test| flatten(test, &mut flat));
-    room == usize::MAX || ways(&flat, &source.table).is_empty()
 }
 
 /// What is all to be true of a row.
@@ -233,6 +225,18 @@ impl<'s> Search<'s> {
         self.list(source, Cow::Owned(rows), told(|| format!("{} read", source.table.name)))
     }
 
+    /// Whether a source that no index has named rows of may be read for them: not where one may only have had no room for as many, since
+    /// windows have. Where there was room for as many as an index may name, it names too many.
+    fn is_to_be_read(&self, source: &Source, tests: &[Test], room: usize) -> Result<bool, Error> {
+        let mut flat = Vec::new();
+        tests.iter().for_each(|test| flatten(test, &mut flat));
+        if room == usize::MAX || ways(&flat, &source.table).is_empty() {
+            return Ok(true);
+        }
+        let named_max = self.relations.named_max(self.view, &source.table, self.access)?;
+        Ok(!cfg!(feature = "small") && named_max <= room / self.sources.len())
+    }
+
     /// Whether a source of so many rows may be read to its end.
     fn may_read(&self, source: &Source, count: u64) -> bool {
         source.path.is_some() && count <= self.reads_left && count <= self.total / SOURCE_SHARE
@@ -251,7 +255,7 @@ impl<'s> Search<'s> {
             }
             match self.relations.named_by(self.view, &source.table, &tests, (room, self.access))? {
                 Some(named) => asked.lists.extend(self.list(source, Cow::Owned(named.rows), named.index)?),
-                None if is_to_be_read(source, &tests, room) => asked.to_read.push((source, tests)),
+                None if self.is_to_be_read(source, &tests, room)? => asked.to_read.push((source, tests)),
                 None => {}
             }
         }

@@ -80,6 +80,15 @@ impl Relations {
         Ok(named.filter(|named| named.rows.len() <= share(in_pages(TABLE_SHARE))))
     }
 
+    /// How many rows of a table indexes may name before reading all of them is less work.
+    pub(super) fn named_max(&self, view: &dyn View, table: &Table, access: Access) -> Result<usize, Error> {
+        let share = match self.shared.grain {
+            Grain::Pages => TABLE_SHARE,
+            Grain::Cells => ROOT_SHARE_IN_CELLS,
+        };
+        Ok(access.rows_max(self.count(view, table)?, share, TABLE_ROWS_MIN))
+    }
+
     /// The rows of which all of these may be true: of one index, or of several while many remain.
     fn of_all(
         &self,
