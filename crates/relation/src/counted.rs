@@ -6,8 +6,9 @@
 //! an entry that is new -------------------------------+-> the row is looked at
 //! ```
 //!
-//! What merges keep without asking the row (settle.rs) is what is counted without asking it. Where no entry can be there twice, no bits
-//! are needed.
+//! What merges keep without asking the row (settle.rs) is what is counted without asking it. Where no entry can be there twice, and no row
+//! has to be looked at, no bits are needed. With one that has to be they are: another run may name it under another key, by which it is
+//! counted.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -35,15 +36,15 @@ pub(crate) struct Counting<'a> {
 }
 
 impl<'a> Counting<'a> {
+    /// Counts rows of a table of which no entry is there twice, none of which has to be looked at.
+    pub(crate) fn of_entries(access: &'a Access) -> Self {
+        Counting { access, counted: None, count: 0, doubtful: Vec::new(), doubtful_max: 0, entries_left: ENTRIES_MAX }
+    }
+
     /// Counts rows of a table, of which so many may have to be looked at; none where there is no room for as many words as bits take.
-    pub(crate) fn of(
-        access: &'a Access,
-        is_each_once: bool,
-        (words_max, doubtful_max): (usize, usize),
-    ) -> Option<Self> {
-        let words = || usize::try_from(access.next_row().div_ceil(BITS)).ok().filter(|words| *words <= words_max);
-        let counted = if is_each_once { None } else { Some(vec![0; words()?]) };
-        Some(Counting { access, counted, count: 0, doubtful: Vec::new(), doubtful_max, entries_left: ENTRIES_MAX })
+    pub(crate) fn of_rows(access: &'a Access, words_max: usize, doubtful_max: usize) -> Option<Self> {
+        let words = usize::try_from(access.next_row().div_ceil(BITS)).ok().filter(|words| *words <= words_max)?;
+        Some(Counting { counted: Some(vec![0; words]), doubtful_max, ..Counting::of_entries(access) })
     }
 
     /// Takes the row of an entry, and how many renewals of rows its run has seen, none of one that is new; whether there are not too many.

@@ -100,7 +100,7 @@ impl Found {
     pub(crate) fn add_each(&mut self, reader: &IndexReader<'_>, ranges: &[ByteRange]) -> Result<bool, Error> {
         let first = self.ranges;
         self.ranges = first.saturating_add(ranges.len() as u32);
-        reader.visit_each(ranges, &mut |place, row| {
+        reader.visit_each(ranges, &mut |place, row, _| {
             if let Some(found_by) = &mut self.found_by {
                 found_by.push(first.saturating_add(place as u32));
             }

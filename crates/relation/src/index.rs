@@ -59,22 +59,23 @@ impl IndexReader<'_> {
         range: &ByteRange,
         visit: &mut dyn FnMut(RowId) -> Result<bool, Error>,
     ) -> Result<bool, Error> {
-        self.visit_each(core::slice::from_ref(range), &mut |_, row| visit(row))
+        self.visit_each(core::slice::from_ref(range), &mut |_, row, _| visit(row))
     }
 
-    /// As [`IndexReader::visit`] for several ranges, fastest where they ascend, with the place of each. It goes run by run, and a page
-    /// of a run that has several of them is opened once.
+    /// As [`IndexReader::visit`] for several ranges, fastest where they ascend, with the place of each, and how many renewals of rows the run
+    /// has seen that has the entry. What is new may be of a later view, or of what was rolled back: it has no run. It goes run by run,
+    /// and a page of a run that has several of them is opened once.
     pub(crate) fn visit_each(
         &self,
         ranges: &[ByteRange],
-        visit: &mut dyn FnMut(usize, RowId) -> Result<bool, Error>,
+        visit: &mut dyn FnMut(usize, RowId, Option<u64>) -> Result<bool, Error>,
     ) -> Result<bool, Error> {
         let ranges: Vec<ByteRange> = ranges.iter().map(ByteRange::of_entries).collect();
         let mut rows = Vec::new();
         for (place, range) in ranges.iter().enumerate() {
             self.fresh.rows_in(range, usize::MAX, &mut rows);
             for row in rows.drain(..) {
-                if !visit(place, row)? {
+                if !visit(place, row, None)? {
                     return Ok(false);
                 }
             }
@@ -83,8 +84,8 @@ impl IndexReader<'_> {
         for run in &self.files.runs {
             let (mut cursor, is_alone) = (None, ranges.len() == 1);
             for (place, range) in ranges.iter().enumerate() {
-                let run = (run, &mut cursor, ascends, is_alone);
-                if !self.visit_run(run, range, &mut |row| visit(place, row))? {
+                let asked = (run, &mut cursor, ascends, is_alone);
+                if !self.visit_run(asked, range, &mut |row| visit(place, row, Some(run.renewals)))? {
                     return Ok(false);
                 }
             }
@@ -104,28 +105,6 @@ impl IndexReader<'_> {
         let mut runs: Vec<&Run> = self.files.runs.iter().filter(is_within).collect();
         runs.sort_unstable_by(|one, other| one.first.cmp(&other.first));
         rows.is_empty() && runs.array_windows().all(|[one, next]| one.last < next.first)
-    }
-
-    /// Shows the rows of all entries in a range to `visit`, each with how many renewals of rows its run has seen, until it returns false;
-    /// whether it never did. What is new may be of a later view, or of what was rolled back: it has no run.
-    #[cfg(not(feature = "small"))]
-    pub(crate) fn visit_with_renewals(
-        &self,
-        range: &ByteRange,
-        visit: &mut dyn FnMut(RowId, Option<u64>) -> bool,
-    ) -> Result<bool, Error> {
-        let mut rows = Vec::new();
-        self.fresh.rows_in(range, usize::MAX, &mut rows);
-        if !rows.into_iter().all(|row| visit(row, None)) {
-            return Ok(false);
-        }
-        for run in &self.files.runs {
-            let asked = (run, &mut None, false, true);
-            if !self.visit_run(asked, range, &mut |row| Ok(visit(row, Some(run.renewals))))? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
     }
 
     /// The head of a run, for so many lookups.

@@ -78,18 +78,20 @@ impl Relations {
         let Some(index) = access.table.index(way.index) else { return Ok(None) };
         let (kinds, reader) = (kinds(&access.table, index), self.shared.index(view, &access, index, false)?);
         let ranges = way.ranges.iter().map(|range| range.encode(&kinds)).collect::<Result<Vec<ByteRange>, Error>>()?;
-        let is_each_once = ranges.iter().all(|range| reader.has_each_once(range));
-        let room = (room.min(WORDS_MAX), doubtful_max.min(room));
         // Entries tell no more of a key than its first bytes.
-        let is_whole = ranges.iter().all(|range| range.of_entries() == *range);
-        let counting = Counting::of(&access, is_each_once, room).filter(|_| is_whole);
-        let Some(mut counting) = counting else { return Ok(None) };
-        for range in &ranges {
-            if !reader.visit_with_renewals(range, &mut |row, renewals| counting.take(row, renewals))? {
-                return Ok(None);
+        if ranges.iter().any(|range| range.of_entries() != *range) {
+            return Ok(None);
+        }
+        if ranges.iter().all(|range| reader.has_each_once(range)) {
+            let mut counting = Counting::of_entries(&access);
+            if reader.visit_each(&ranges, &mut |_, row, renewals| Ok(counting.take(row, renewals)))? {
+                return Ok(Some(counting.finish()));
             }
         }
-        Ok(Some(counting.finish()))
+        let counting = Counting::of_rows(&access, room.min(WORDS_MAX), doubtful_max.min(room));
+        let Some(mut counting) = counting else { return Ok(None) };
+        let is_all = reader.visit_each(&ranges, &mut |_, row, renewals| Ok(counting.take(row, renewals)))?;
+        Ok(is_all.then(|| counting.finish()))
     }
 
     /// Of some rows the number of those of which the tests are true; none where they have long values for which there is no room.

@@ -67,26 +67,25 @@ impl Relations {
             return Ok(None);
         }
         let total = self.count(view, table)?;
-        // Where rows lie in cells, entries by the page cost next to nothing, and a scan opens all cells.
-        let in_pages = |share: u64| match self.shared.grain {
-            Grain::Pages => share,
-            Grain::Cells => ROOT_SHARE_IN_CELLS,
-        };
-        let share = |share: u64| access.rows_max(total, share, TABLE_ROWS_MIN).min(room);
+        let share = |share: u64| access.rows_max(total, self.in_grain(share), TABLE_ROWS_MIN).min(room);
         let tests: Vec<&Test> = tests.iter().collect();
         // One list alone is not made shorter by another.
         let list_share = if may_narrow(&tests, table) { LIST_SHARE } else { TABLE_SHARE };
-        let named = self.of_all(view, table, &tests, share(in_pages(list_share)))?;
-        Ok(named.filter(|named| named.rows.len() <= share(in_pages(TABLE_SHARE))))
+        let named = self.of_all(view, table, &tests, share(list_share))?;
+        Ok(named.filter(|named| named.rows.len() <= share(TABLE_SHARE)))
     }
 
     /// How many rows of a table indexes may name before reading all of them is less work.
     pub(super) fn named_max(&self, view: &dyn View, table: &Table, access: Access) -> Result<usize, Error> {
-        let share = match self.shared.grain {
-            Grain::Pages => TABLE_SHARE,
+        Ok(access.rows_max(self.count(view, table)?, self.in_grain(TABLE_SHARE), TABLE_ROWS_MIN))
+    }
+
+    /// Which share of rows may be named: where rows lie in cells, entries by the page cost next to nothing, and a scan opens all cells.
+    fn in_grain(&self, share: u64) -> u64 {
+        match self.shared.grain {
+            Grain::Pages => share,
             Grain::Cells => ROOT_SHARE_IN_CELLS,
-        };
-        Ok(access.rows_max(self.count(view, table)?, share, TABLE_ROWS_MIN))
+        }
     }
 
     /// The rows of which all of these may be true: of one index, or of several while many remain.
