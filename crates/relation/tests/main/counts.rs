@@ -142,14 +142,27 @@ fn zeros_of_both_signs_and_long_texts_are_told_apart_by_rows() {
 /// runs are merged when is left to the dice.
 #[test]
 fn a_row_that_two_runs_name_is_counted_once() {
-    for seed in 0..rounds(200, 2000) {
+    for seed in 0..rounds(400, 4000) {
+        // One row after another, or some again and again among those that come.
+        let (again, seed) = (seed % 2 == 1, seed / 2);
         let (mut bench, table) = bench(seed, 1 + (seed % 3) as usize);
         let first = bench.insert("t", &(0..12).map(|number| row(number % 3)).collect::<Vec<_>>()).unwrap();
         let mut there: Vec<i32> = (0..12).map(|number| number % 3).collect();
-        for _ in 0..120 {
-            let place = bench.dice(there.len() as u64) as usize;
-            there[place] = bench.dice(3) as i32;
-            bench.update("t", &[RowId(first.0 + place as u64)], &[row(there[place])]).unwrap();
+        for _ in 0..if again { 60 } else { 120 } {
+            let few = if again { 4 + bench.dice(there.len() as u64 - 4) } else { there.len() as u64 };
+            let place = bench.dice(few) as usize;
+            let before = there[place];
+            for step in 0..1 + u64::from(again) {
+                there[place] = if step > 0 && bench.dice(2) == 0 { before } else { bench.dice(3) as i32 };
+                bench.update("t", &[RowId(first.0 + place as u64)], &[row(there[place])]).unwrap();
+            }
+            if again && bench.dice(8) == 0 {
+                bench.statement(|relations, writer| relations.maintain(writer)).unwrap();
+            }
+            if again && bench.dice(4) == 0 {
+                there.push(bench.dice(3) as i32);
+                bench.insert("t", &[row(there[there.len() - 1])]).unwrap();
+            }
             let table = bench.table(&table.name);
             if bench.dice(6) == 0 {
                 let mut vacuum = Vacuum::of(table.id);
