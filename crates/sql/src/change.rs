@@ -8,6 +8,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use counterfoil_log::Snapshot;
 use counterfoil_relation::{self as relation, RowBatch, RowId, Table};
 use datafusion::arrow::array::{ArrayRef, AsArray, RecordBatch};
 use datafusion::arrow::compute::concat_batches;
@@ -50,6 +51,13 @@ const PART_ROWS: usize = 1 << 16;
 const PART_ROWS_LEAST: usize = 1 << 10;
 /// Memory that there is for each of them.
 const PART_ROW_BYTES: usize = 1 << 9;
+
+/// What the expressions of a statement see, whichever of its parts they are worked out for.
+pub(crate) struct Seen<'p> {
+    /// Tables as they were when it began; none of one that has but one part.
+    pub(crate) as_of: Option<Snapshot>,
+    pub(crate) parameters: &'p [Value],
+}
 
 /// What a statement has changed so far.
 pub(crate) struct Changed {
@@ -217,17 +225,17 @@ impl Session {
         })
     }
 
-    /// Runs a query inside a change, over what the change has made so far.
+    /// Runs a query inside a change, over what a statement of it sees.
     pub(crate) fn collect_query(
         &mut self,
         change: &mut Change,
         query: Query,
         extra: Vec<(String, Arc<dyn TableProvider>)>,
-        parameters: &[Value],
+        seen: &Seen<'_>,
     ) -> Result<Vec<RecordBatch>> {
         let mut statement = Statement::Query(Box::new(query));
-        parameters::bind(&mut statement, parameters)?;
-        let snapshot = change.lease.pending();
+        parameters::bind(&mut statement, seen.parameters)?;
+        let snapshot = seen.as_of.clone().unwrap_or_else(|| change.lease.pending());
         let plan = self.planner.plan(statement, &snapshot, extra)?;
         self.planner.collect(&plan)
     }

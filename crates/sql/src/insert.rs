@@ -4,23 +4,21 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use counterfoil_relation::{self as relation, Column, IndexId, RowBatch, Table, Value as Stored, ValueRef};
-use datafusion::arrow::array::{Array, ArrayRef, Int64Array, RecordBatch};
-use datafusion::arrow::datatypes::{DataType, Field, Schema};
+use counterfoil_relation::{self as relation, Column, RowBatch, Table, Value as Stored, ValueRef};
+use datafusion::arrow::array::{Array, ArrayRef, RecordBatch};
 use datafusion::sql::sqlparser::ast::{
-    Assignment, ConflictTarget, Expr, Insert, OnConflictAction, OnInsert, Query, SelectItem, SetExpr, TableObject,
-    UnaryOperator, Value as Literal, ValueWithSpan, With,
+    Expr, Insert, Query, SelectItem, SetExpr, TableObject, UnaryOperator, Value as Literal, ValueWithSpan, With,
 };
 
 use crate::assign;
 use crate::cast;
-use crate::change::{self, Changed};
+use crate::change::{self, Changed, Seen};
 use crate::dispersed;
 use crate::error::{Error, Result};
 use crate::evaluate;
 use crate::gathering::Gathering;
-use crate::met;
 use crate::naming;
+use crate::on_conflict::{Conflict, conflict, may_be_in_parts};
 use crate::parameters;
 use crate::planner;
 use crate::rows;
@@ -50,13 +48,6 @@ enum Cell<'a> {
     Default,
     /// Has to be computed: the place among what is computed.
     Computed(usize),
-}
-
-/// ON CONFLICT.
-pub(crate) struct Conflict<'a> {
-    indexes: Vec<IndexId>,
-    update: Option<(&'a [Assignment], Option<&'a Expr>)>,
-    alias: String,
 }
 
 impl Session {
@@ -90,10 +81,15 @@ impl Session {
         let conflict = insert.on.as_ref().map(|on| conflict(on, table, insert)).transpose()?;
         let mut changed = Changed::new(table.clone(), insert.returning.is_some(), parameters);
         changed.alias = insert.table_alias.as_ref().map(|alias| fold(&alias.alias));
+        let is_of_one = |values: &Query| matches!(values.body.as_ref(), SetExpr::Values(all) if all.rows.len() == 1);
+        let updates = conflict.as_ref().is_some_and(|conflict| conflict.updates());
+        // One row is worked out before anything is stored.
+        let as_of = (updates || !insert.source.as_deref().is_none_or(is_of_one)).then(|| change.lease.pending());
+        let seen = Seen { as_of, parameters };
         match insert.source.as_deref() {
             None => {
                 let batch = self.images(change, target, &[Vec::new()], &[])?;
-                self.insert_batch(change, &conflict, batch, parameters, &mut changed)?;
+                self.insert_batch(change, &conflict, batch, &seen, &mut changed)?;
             }
             Some(Query { body, with: None, order_by: None, limit_clause: None, .. })
                 if with.is_none() && matches!(body.as_ref(), SetExpr::Values(_)) =>
@@ -103,10 +99,10 @@ impl Session {
                 let together = conflict.is_some() && !may_be_in_parts(table);
                 let part_rows = if together { usize::MAX } else { self.part_rows(true).min(BATCH_ROWS) };
                 for lists in lists.chunks(part_rows) {
-                    self.insert_values(change, target, lists, &conflict, parameters, &mut changed)?;
+                    self.insert_values(change, target, lists, &conflict, &seen, &mut changed)?;
                 }
             }
-            Some(query) => self.insert_query(change, target, with, query, &conflict, parameters, &mut changed)?,
+            Some(query) => self.insert_query(change, target, with, query, &conflict, &seen, &mut changed)?,
         }
         change::returning_items(insert.returning.as_deref(), &mut changed);
         changed.finish(self, change)
@@ -119,33 +115,27 @@ impl Session {
         target: &Target,
         lists: &[&[Expr]],
         conflict: &Option<Conflict<'_>>,
-        parameters: &[Value],
+        seen: &Seen<'_>,
         changed: &mut Changed,
     ) -> Result<()> {
         let may_be_halved = lists.len() > 1 && (conflict.is_none() || may_be_in_parts(&target.table));
-        match self.values(change, target, lists, parameters) {
+        match self.values(change, target, lists, seen) {
             Err(Error::Memory(_)) if may_be_halved => {
                 let (one, other) = lists.split_at(lists.len() / 2);
-                self.insert_values(change, target, one, conflict, parameters, changed)?;
-                self.insert_values(change, target, other, conflict, parameters, changed)
+                self.insert_values(change, target, one, conflict, seen, changed)?;
+                self.insert_values(change, target, other, conflict, seen, changed)
             }
-            batch => self.insert_batch(change, conflict, batch?, parameters, changed),
+            batch => self.insert_batch(change, conflict, batch?, seen, changed),
         }
     }
 
     /// The images of VALUES.
-    fn values(
-        &mut self,
-        change: &mut Change,
-        target: &Target,
-        lists: &[&[Expr]],
-        parameters: &[Value],
-    ) -> Result<RowBatch> {
+    fn values(&mut self, change: &mut Change, target: &Target, lists: &[&[Expr]], seen: &Seen<'_>) -> Result<RowBatch> {
         let mut computed: Vec<Expr> = Vec::new();
         let mut cells = Vec::with_capacity(lists.len());
         for list in lists {
             width(list.len(), target)?;
-            let row = list.iter().map(|expr| match cell(expr, parameters)? {
+            let row = list.iter().map(|expr| match cell(expr, seen.parameters)? {
                 Some(cell) => Ok(cell),
                 None => {
                     computed.push(expr.clone());
@@ -154,19 +144,19 @@ impl Session {
             });
             cells.push(row.collect::<Result<Vec<_>>>()?);
         }
-        let computed = self.compute(change, computed, parameters)?;
+        let computed = self.compute(change, computed, seen)?;
         self.images(change, target, &cells, &computed)
     }
 
     /// Evaluates expressions of VALUES, all in one query, each with a type of its own.
-    fn compute(&mut self, change: &mut Change, exprs: Vec<Expr>, parameters: &[Value]) -> Result<Vec<ArrayRef>> {
+    fn compute(&mut self, change: &mut Change, exprs: Vec<Expr>, seen: &Seen<'_>) -> Result<Vec<ArrayRef>> {
         if exprs.is_empty() {
             return Ok(Vec::new());
         }
         let named = |(place, expr)| SelectItem::ExprWithAlias { expr, alias: statement::ident(&format!("c{place}")) };
         let items = exprs.into_iter().enumerate().map(named).collect();
         let query = change::select(None, items, Vec::new(), None);
-        let batches = self.collect_query(change, query, Vec::new(), parameters)?;
+        let batches = self.collect_query(change, query, Vec::new(), seen)?;
         match batches.as_slice() {
             [batch] if batch.num_rows() == 1 => Ok(batch.columns().to_vec()),
             _ => Err(Error::Bug("a list of values has not one row".into())),
@@ -247,13 +237,13 @@ impl Session {
         with: Option<With>,
         query: &Query,
         conflict: &Option<Conflict<'_>>,
-        parameters: &[Value],
+        seen: &Seen<'_>,
         changed: &mut Changed,
     ) -> Result<()> {
         let mut query = query.clone();
         query.with = with.or(query.with);
         let mut statement = datafusion::sql::sqlparser::ast::Statement::Query(Box::new(query));
-        parameters::bind(&mut statement, parameters)?;
+        parameters::bind(&mut statement, seen.parameters)?;
         naming::name_columns(&mut statement, naming::Names::Written);
         let snapshot = change.lease.pending();
         let plan = self.planner.plan(statement, &snapshot, Vec::new())?;
@@ -268,7 +258,7 @@ impl Session {
             }
             let images = self.images_of(change, target, columns_of(target, &batch)?, batch.num_rows())?;
             if may_be_in_parts(&target.table) {
-                self.insert_batch(change, conflict, images, parameters, changed)?;
+                self.insert_batch(change, conflict, images, seen, changed)?;
                 continue;
             }
             together.take(images.count(), images.bytes().len() + images.heap().len())?;
@@ -281,7 +271,7 @@ impl Session {
         }
         self.insert_left(change, target, gathering, changed)?;
         match gathered {
-            Some(batch) => self.insert_batch(change, conflict, batch, parameters, changed),
+            Some(batch) => self.insert_batch(change, conflict, batch, seen, changed),
             None => Ok(()),
         }
     }
@@ -354,7 +344,7 @@ impl Session {
         change: &mut Change,
         conflict: &Option<Conflict<'_>>,
         batch: RowBatch,
-        parameters: &[Value],
+        seen: &Seen<'_>,
         changed: &mut Changed,
     ) -> Result<()> {
         let table = changed.table.clone();
@@ -366,50 +356,11 @@ impl Session {
         let batch = match conflict {
             None => batch,
             Some(conflict) => {
-                let batch = self.resolve(change, &table, conflict, batch, parameters, changed)?;
-                self.resolve_apart(change, &table, conflict, batch, parameters, changed)?
+                let batch = self.resolve(change, &table, conflict, batch, seen, changed)?;
+                self.resolve_apart(change, &table, conflict, batch, seen, changed)?
             }
         };
         self.store(change, batch, changed)
-    }
-
-    /// Does what ON CONFLICT says with rows that meet others in a table, and answers the rest.
-    fn resolve(
-        &mut self,
-        change: &mut Change,
-        table: &Arc<Table>,
-        conflict: &Conflict<'_>,
-        batch: RowBatch,
-        parameters: &[Value],
-        changed: &mut Changed,
-    ) -> Result<RowBatch> {
-        match conflict {
-            Conflict { indexes, update: None, .. } => self.without_conflicts(change, table, indexes, batch),
-            conflict => self.merge(change, table, conflict, batch, parameters, changed),
-        }
-    }
-
-    /// The same with rows that will be kept apart from a series table: there they may meet others, too.
-    fn resolve_apart(
-        &mut self,
-        change: &mut Change,
-        table: &Arc<Table>,
-        conflict: &Conflict<'_>,
-        batch: RowBatch,
-        parameters: &[Value],
-        changed: &mut Changed,
-    ) -> Result<RowBatch> {
-        if self.settings.as_given || !series::is_series(table) {
-            return Ok(batch);
-        }
-        let (Some((mut taken, ahead)), Some(apart)) =
-            (series::divide(self.engine(), table, &batch)?, series::kept_apart(table))
-        else {
-            return Ok(batch);
-        };
-        let ahead = self.resolve(change, &apart, conflict, ahead, parameters, changed)?;
-        (0..ahead.count()).try_for_each(|row| taken.push_from(&ahead, row)).map_err(Error::Relation)?;
-        Ok(taken)
     }
 
     /// Stores rows that are complete.
@@ -441,169 +392,6 @@ impl Session {
             _ => series::without_expired_rows(&engine, &*change.lease, &table, batch, as_given)?,
         })
     }
-
-    /// For each row of a batch the number of the row that is there with the same key.
-    fn conflicts(
-        &mut self,
-        change: &Change,
-        table: &Arc<Table>,
-        index: IndexId,
-        batch: &RowBatch,
-    ) -> Result<Vec<Option<i128>>> {
-        if dispersed::is_dispersed(table) {
-            return dispersed::conflicts(self, change, table, index, batch);
-        }
-        let engine = self.engine();
-        if series::is_series(table) {
-            return series::conflicts(&engine.series, &*change.lease, table, batch);
-        }
-        let met = engine.relations.conflicts(&*change.lease, table, index, batch).map_err(Error::Relation)?;
-        Ok(met.into_iter().map(|row| row.map(|row| i128::from(row.0))).collect())
-    }
-
-    /// ON CONFLICT DO NOTHING: the rows that meet no other row with their key, in the table or before them.
-    fn without_conflicts(
-        &mut self,
-        change: &mut Change,
-        table: &Arc<Table>,
-        indexes: &[IndexId],
-        batch: RowBatch,
-    ) -> Result<RowBatch> {
-        let relations = self.engine().relations.clone();
-        let mut met = Vec::new();
-        let mut repeated = Vec::new();
-        for index in indexes {
-            met.push(self.conflicts(change, table, *index, &batch)?);
-            repeated.push(relations.repeats(table, *index, &batch).map_err(Error::Relation)?);
-        }
-        let mut taken: Vec<HashSet<usize>> = vec![HashSet::new(); indexes.len()];
-        let mut kept = RowBatch::new(batch.layout().clone(), 0);
-        for row in 0..batch.count() {
-            let key = |index: usize| repeated[index][row].unwrap_or(row);
-            let free = (0..indexes.len()).all(|index| met[index][row].is_none() && !taken[index].contains(&key(index)));
-            if free {
-                (0..indexes.len()).for_each(|index| {
-                    taken[index].insert(key(index));
-                });
-                kept.push_from(&batch, row).map_err(Error::Relation)?;
-            }
-        }
-        Ok(kept)
-    }
-
-    /// ON CONFLICT DO UPDATE: updates the rows met, and answers those that are new.
-    fn merge(
-        &mut self,
-        change: &mut Change,
-        table: &Arc<Table>,
-        conflict: &Conflict<'_>,
-        batch: RowBatch,
-        parameters: &[Value],
-        changed: &mut Changed,
-    ) -> Result<RowBatch> {
-        let relations = self.engine().relations.clone();
-        let [index] = conflict.indexes.as_slice() else { return Err(Error::Bug("one index to conflict with".into())) };
-        if relations.repeats(table, *index, &batch).map_err(Error::Relation)?.iter().any(Option::is_some) {
-            return Err(met::twice());
-        }
-        let met = self.conflicts(change, table, *index, &batch)?;
-        let mut new = RowBatch::new(batch.layout().clone(), 0);
-        let mut proposed = RowBatch::new(batch.layout().clone(), 0);
-        let mut ids: Vec<i128> = Vec::new();
-        for (row, met) in met.iter().enumerate() {
-            let into = match met {
-                Some(id) => {
-                    ids.push(*id);
-                    &mut proposed
-                }
-                None => &mut new,
-            };
-            into.push_from(&batch, row).map_err(Error::Relation)?;
-        }
-        if may_be_in_parts(table) {
-            changed.met.take(&ids, self.planner.pool())?;
-        }
-        if !ids.is_empty() {
-            let (rows, images) = self.images_of_met(change, table, conflict, (&ids, proposed), parameters)?;
-            change::apply_update(self, change, table, &rows, images, changed)?;
-        }
-        Ok(new)
-    }
-
-    /// Which rows of those that were met are updated, and their new images: worked out in halves where there is no memory for all of them.
-    fn images_of_met(
-        &mut self,
-        change: &mut Change,
-        table: &Arc<Table>,
-        conflict: &Conflict<'_>,
-        (ids, proposed): (&[i128], RowBatch),
-        parameters: &[Value],
-    ) -> Result<(Vec<i128>, RowBatch)> {
-        match self.images_of_some(change, table, conflict, (ids, &proposed), parameters) {
-            Err(Error::Memory(_)) if ids.len() > 1 => {}
-            images => return images,
-        }
-        let half = ids.len() / 2;
-        let part = |from: usize, to: usize| {
-            let mut some = RowBatch::new(proposed.layout().clone(), 0);
-            (from..to).try_for_each(|row| some.push_from(&proposed, row)).map_err(Error::Relation)?;
-            Ok::<_, Error>(some)
-        };
-        let (first, second) = (part(0, half)?, part(half, ids.len())?);
-        drop(proposed);
-        let (mut rows, mut images) = self.images_of_met(change, table, conflict, (&ids[..half], first), parameters)?;
-        let (more, others) = self.images_of_met(change, table, conflict, (&ids[half..], second), parameters)?;
-        rows.extend(more);
-        (0..others.count()).try_for_each(|row| images.push_from(&others, row)).map_err(Error::Relation)?;
-        Ok((rows, images))
-    }
-
-    fn images_of_some(
-        &mut self,
-        change: &mut Change,
-        table: &Arc<Table>,
-        conflict: &Conflict<'_>,
-        (ids, proposed): (&[i128], &RowBatch),
-        parameters: &[Value],
-    ) -> Result<(Vec<i128>, RowBatch)> {
-        let Some((assignments, selection)) = conflict.update else {
-            return Ok((Vec::new(), RowBatch::new(table.layout(), 0)));
-        };
-        let present = change::fetch(self, change, table, ids)?;
-        let extra = vec![
-            (change::TARGET.to_owned(), planner::batch_table(ordered(present)?)?),
-            (EXCLUDED.to_owned(), planner::batch_table(ordered(evaluate::record_batch(table, proposed)?)?)?),
-        ];
-        let mut items = vec![change::column_item(&conflict.alias, ORDER, ORDER)];
-        items.extend(self.assigned_items(table, &conflict.alias, assignments)?);
-        let from =
-            vec![planner::select_from(change::TARGET, &conflict.alias), planner::select_from(EXCLUDED, "excluded")];
-        let paired = change::equal(change::column_expr(&conflict.alias, ORDER), change::column_expr("excluded", ORDER));
-        let selection = change::and(paired, selection.cloned());
-        let query = change::select(None, items, from, Some(selection));
-        let batches = self.collect_query(change, query, extra, parameters)?;
-        let (orders, images) = change::Images::of(table, &batches)?;
-        let rows = orders.iter().map(|order| usize::try_from(*order).ok().and_then(|order| ids.get(order).copied()));
-        let rows: Vec<i128> = rows.collect::<Option<_>>().ok_or_else(|| Error::Bug("an order out of bounds".into()))?;
-        Ok((rows, images))
-    }
-}
-
-const EXCLUDED: &str = "__counterfoil_excluded";
-const ORDER: &str = "__counterfoil_order";
-
-/// A batch with a column that numbers its rows.
-fn ordered(rows: RecordBatch) -> Result<RecordBatch> {
-    let mut fields: Vec<_> = rows.schema().fields().iter().cloned().collect();
-    fields.push(Arc::new(Field::new(ORDER, DataType::Int64, false)));
-    let mut columns = rows.columns().to_vec();
-    columns.push(Arc::new(Int64Array::from_iter_values(0..rows.num_rows() as i64)));
-    Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
-}
-
-/// Whether ON CONFLICT may be decided part by part: rows of parts before are there for those that follow. Clouds and series are asked once.
-fn may_be_in_parts(table: &Table) -> bool {
-    !dispersed::is_dispersed(table) && !series::is_series(table)
 }
 
 fn refuse(insert: &Insert) -> Result<()> {
@@ -763,49 +551,4 @@ fn store_rows(batch: &mut RowBatch, place: usize, column: &Column, values: &Arra
         batch.set(*row, place, stored.borrow()).map_err(Error::Relation)?;
     }
     Ok(())
-}
-
-fn conflict<'a>(on: &'a OnInsert, table: &Table, insert: &Insert) -> Result<Conflict<'a>> {
-    let OnInsert::OnConflict(on) = on else {
-        return Err(Error::NotSupported("ON DUPLICATE KEY UPDATE: write ON CONFLICT ... DO UPDATE".into()));
-    };
-    let indexes: Vec<IndexId> = match &on.conflict_target {
-        None => table.unique_indexes().map(|index| index.id).collect(),
-        Some(ConflictTarget::OnConstraint(name)) => {
-            let name = statement::parts(name)?.pop().unwrap_or_default();
-            let found = table.unique_indexes().find(|index| index.name == name);
-            vec![
-                found
-                    .ok_or_else(|| Error::NotFound(format!("no unique constraint {name} of table {}", table.name)))?
-                    .id,
-            ]
-        }
-        Some(ConflictTarget::Columns(columns)) => {
-            let wanted: HashSet<_> = columns
-                .iter()
-                .map(|column| Ok(table.columns[change::place(table, &fold(column))?].id))
-                .collect::<Result<_>>()?;
-            let same = |index: &&relation::IndexDef| {
-                index.columns.len() == wanted.len() && index.columns.iter().all(|column| wanted.contains(column))
-            };
-            let found = table.unique_indexes().find(same);
-            vec![
-                found
-                    .ok_or_else(|| {
-                        Error::Sql(format!("no unique constraint over these columns of table {}", table.name))
-                    })?
-                    .id,
-            ]
-        }
-    };
-    let alias = insert.table_alias.as_ref().map_or_else(|| table.name.clone(), |alias| fold(&alias.alias));
-    match &on.action {
-        OnConflictAction::DoNothing => Ok(Conflict { indexes, update: None, alias }),
-        OnConflictAction::DoUpdate(_) if on.conflict_target.is_none() => {
-            Err(Error::Sql("ON CONFLICT DO UPDATE needs the columns or the constraint that may conflict".into()))
-        }
-        OnConflictAction::DoUpdate(update) => {
-            Ok(Conflict { indexes, update: Some((&update.assignments, update.selection.as_ref())), alias })
-        }
-    }
 }

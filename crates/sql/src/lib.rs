@@ -64,6 +64,7 @@ mod naming;
 mod nesting;
 mod null_equal;
 mod nulls;
+mod on_conflict;
 mod on_rollback;
 mod parameters;
 mod patience;

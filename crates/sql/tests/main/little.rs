@@ -572,6 +572,24 @@ fn on_conflict_takes_its_rows_in_parts() {
     }
 }
 
+/// What a statement asks of its own table is what was there before it, whatever part asks.
+#[test]
+fn a_statement_in_parts_sees_none_of_its_parts() {
+    for ram in [None, Some(Ram::LEAST)] {
+        let mut database = filled(ram);
+        database.ask("CREATE TABLE w (id INT PRIMARY KEY, n INT)");
+        let values: Vec<String> = (0..1200).map(|id| format!("({id}, (SELECT count(*) FROM w))")).collect();
+        assert_eq!(database.ask(&format!("INSERT INTO w VALUES {}", values.join(", "))), "INSERT 1200");
+        assert_eq!(database.ask("SELECT min(n), max(n), count(*) FROM w"), "0|0|1200");
+        let upserted = database.ask(
+            "INSERT INTO w SELECT i, 7 FROM generate_series(0, 2399) AS i \
+             ON CONFLICT (id) DO UPDATE SET n = (SELECT count(*) + max(n) FROM w) + excluded.n",
+        );
+        assert_eq!(upserted, "INSERT 2400");
+        assert_eq!(database.ask("SELECT n, count(*) FROM w GROUP BY n ORDER BY n"), "7|1200\n1207|1200");
+    }
+}
+
 #[test]
 fn many_values_that_are_worked_out_are_put_in_little_memory() {
     let mut database = filled(Some(Ram::LEAST));
