@@ -86,3 +86,16 @@ fn long_rows_come_in_parts_and_clients_see_their_own() {
     cloud.ask(&table, &Question::default(), &mut { count }).expect("an answer");
     assert_eq!(left, 6);
 }
+
+/// A client hears what is wrong with its folder, and not where that lies.
+#[test]
+fn a_failure_does_not_say_where_a_folder_lies() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let host = Host::new(folder.path());
+    let cloud = Remote::new(&host.url, Some(&token(folder.path(), "ada"))).expect("an address");
+    done(&cloud, &table(1), &Step::Put(vec![1, 2])).expect("put");
+    std::fs::remove_dir_all(folder.path().join("held/ada")).expect("gone");
+    let told = done(&cloud, &table(1), &Step::Put(vec![3])).expect_err("no folder").to_string();
+    let place = folder.path().display().to_string();
+    assert!(told.contains("ada is no folder") && !told.contains(&place), "{told}");
+}
