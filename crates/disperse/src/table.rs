@@ -315,7 +315,7 @@ impl Table {
     /// together with what this one is to have it would know too much.
     ///
     /// # Errors
-    /// [`Failure::CalledOff`].
+    /// [`Failure`]: it does not say.
     pub fn is_at_the_place_of(&self, asking: Asking<'_>, cloud: usize) -> Result<Option<usize>, Failure> {
         for other in (0..self.clouds.len()).filter(|other| *other != cloud) {
             let (is_enough, progress, mut is_there) = (AtomicBool::new(false), Progress::default(), false);
@@ -327,11 +327,11 @@ impl Table {
                 if is_there { Err(Failure::NoTable) } else { Ok(()) }
             });
             match done {
-                Err(Failure::CalledOff) => return Err(Failure::CalledOff),
+                _ if is_there => return Ok(Some(other)),
                 // Files are written for their cloud, and are no others' as they were written.
                 Ok((_, Some(_))) => return Ok(Some(other)),
-                _ if is_there => return Ok(Some(other)),
-                _ => {}
+                Ok((_, None)) | Err(Failure::NoTable) => {}
+                Err(failure) => return Err(failure),
             }
         }
         Ok(None)

@@ -306,15 +306,23 @@ impl Session {
     fn there(&self, layout: &Layout, away: &Away) -> Result<Vec<Result<There, Failure>>> {
         let waiting = Waiting::statement(&self.planner.interrupt);
         let asking = Asking { state: &layout.state, watch: &waiting, goal: Goal::Ordinary };
-        let clouds = (0..layout.declaration.clouds.len()).map(|cloud| match away.rows_at(asking, cloud) {
-            Ok(there) if !there.0.is_empty() => Ok(Ok(there)),
-            Err(Failure::CalledOff) => Err(waiting.called_off()),
-            // A table of which a cloud has nothing is none for it.
-            there @ (Ok(_) | Err(Failure::NoTable)) => {
-                let other = away.is_at_the_place_of(asking, cloud).map_err(|_| waiting.called_off())?;
-                Ok(other.map_or(Ok(there.unwrap_or_default()), |other| Err(exchanged(layout, other))))
+        let at = |cloud: usize| {
+            let there = match away.rows_at(asking, cloud) {
+                // A table of which a cloud has nothing is none for it.
+                Err(Failure::NoTable) => There::default(),
+                there => there?,
+            };
+            // One that is to be given rows must be the one that it is taken for.
+            if !layout.state.live.is_subset(&there.0)
+                && let Some(other) = away.is_at_the_place_of(asking, cloud)?
+            {
+                return Err(exchanged(layout, other));
             }
-            Err(failure) => Ok(Err(failure)),
+            Ok(there)
+        };
+        let clouds = (0..layout.declaration.clouds.len()).map(|cloud| match at(cloud) {
+            Err(Failure::CalledOff) => Err(waiting.called_off()),
+            there => Ok(there),
         });
         clouds.collect()
     }
@@ -385,7 +393,9 @@ impl Session {
 /// What is said of a cloud at whose address another one answers: nothing is put there.
 fn exchanged(layout: &Layout, other: usize) -> Failure {
     let other = &layout.declaration.clouds[other];
-    Failure::Unreachable(format!("what lies at its address is what cloud {other} was given: were addresses exchanged?"))
+    Failure::Unreachable(format!(
+        "what lies at its address is what cloud {other} was given: were addresses exchanged? (rows that came since are read and deleted as long as that is so)"
+    ))
 }
 
 /// Whether these rows are all that is known of a table, and not nothing.

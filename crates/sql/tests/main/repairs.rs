@@ -49,6 +49,9 @@ fn clouds_whose_addresses_were_exchanged_are_given_nothing() {
     let rows_there = |world: &World| ["a", "b"].map(|cloud| files(&world.path(cloud)).len());
     let before = rows_there(&world);
     exchange(&world);
+    // What comes now lies there under both names: it is not taken for what a cloud had before.
+    assert_eq!(world.database.ask("INSERT INTO people (id, name) VALUES (77, 'exchanged')"), "INSERT 1");
+    let before_repair = rows_there(&world);
     for how in ["", " EXTENDED", " LET GO"] {
         let repaired = world.database.ask(&format!("REPAIR TABLE people{how}"));
         for (cloud, other) in [("a", "b"), ("b", "a")] {
@@ -59,6 +62,14 @@ fn clouds_whose_addresses_were_exchanged_are_given_nothing() {
             );
         }
     }
+    assert_eq!(rows_there(&world), before_repair);
+    // What came meanwhile lies where the other one is, and is read and deleted as long as that is so.
+    exchange(&world);
+    let repaired = world.database.ask("REPAIR TABLE people");
+    assert!(repaired.contains("a|0|0|out of reach: what lies at its address"), "{repaired}");
+    exchange(&world);
+    assert_eq!(world.database.ask("SELECT name FROM people WHERE id = 77"), "exchanged");
+    assert_eq!(world.database.ask("DELETE FROM people WHERE id = 77"), "DELETE 1");
     exchange(&world);
     let repaired = world.database.ask("REPAIR TABLE people");
     assert!(repaired.lines().all(|line| line.ends_with("|complete")), "{repaired}");
