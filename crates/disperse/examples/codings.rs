@@ -16,6 +16,7 @@ use counterfoil_disperse::coding::boldyreva::DangerOrders;
 use counterfoil_disperse::coding::cells::Cells;
 use counterfoil_disperse::coding::convergent::DangerConvergent;
 use counterfoil_disperse::coding::erasure::Pieces;
+use counterfoil_disperse::coding::orders::{Orders, compare};
 use counterfoil_disperse::coding::pads::{self, Pads};
 use counterfoil_disperse::coding::paillier::{Adding, Ciphertext, Encryptor, Exponents, PrivateKey, Slots};
 
@@ -29,6 +30,7 @@ fn main() {
     for bits in [2048, 3072] {
         encrypted(bits, rows);
     }
+    revealed(rows.min(100_000));
     in_order(rows.min(20_000));
     texts(rows.min(100_000));
 }
@@ -115,6 +117,21 @@ fn packed(what: &str, key: &PrivateKey, count: u64, encrypt: impl Fn(u64) -> Cip
         let numbers = (part.start / count..part.end / count).map(|at| &encrypted[at as usize % encrypted.len()]);
         numbers.for_each(|number| adding.add(number).expect("a ciphertext"));
     });
+}
+
+fn revealed(rows: u64) {
+    let orders = Orders::new(&Secret::new([7; 32]));
+    let mut codes = Vec::new();
+    told("order-revealing codes: INSERT", rows, "65,685 s", |part| {
+        codes.extend(part.map(|row| orders.stored(row, row.wrapping_mul(0x9E37_79B9_7F4A_7C15))));
+    });
+    let asked = orders.asked(1 << 63);
+    let mut less = 0_usize;
+    told("order-revealing codes: compared at the provider", rows, "", |part| {
+        let codes = &codes[part.start as usize..part.end as usize];
+        less += codes.iter().filter(|stored| compare(&asked, stored).is_lt()).count();
+    });
+    println!("    {less} of them are above");
 }
 
 fn in_order(rows: u64) {

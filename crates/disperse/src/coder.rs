@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::panic::resume_unwind;
+use std::thread::{self, available_parallelism};
 
 use hmac::Mac as _;
 
@@ -20,6 +21,9 @@ use crate::plain::{Plain, Value, ordinal_of_number, ordinal_of_string};
 
 /// Characters of which a text's first ones have tags: of 1, of 2, and so on.
 pub const PREFIX_CHARACTERS_MAX: usize = 6;
+
+/// Codes in order for which a thread is begun: it takes about as long as a few of them.
+const CODES_OF_A_WORKER_MIN: usize = 64;
 
 /// Bits of a row in what its place is made of.
 const ROW_BITS: u32 = 40;
@@ -218,7 +222,7 @@ impl Coder {
             self.coded(epochs, (column, fragment.coding), rows, plain)
         };
         let code = &code;
-        let coded: Vec<Result<_, Unfit>> = std::thread::scope(|scope| {
+        let coded: Vec<Result<_, Unfit>> = thread::scope(|scope| {
             let coding: Vec<_> = fragments.map(|fragment| scope.spawn(move || code(fragment))).collect();
             coding.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
         });
@@ -379,16 +383,20 @@ impl Coder {
         strings
     }
 
+    /// A code is 256 hashes: parts of a column are coded at the same time, or it would be what all else waits for.
     fn order_strings(&self, column: &Column, rows: &[u64], plain: &Plain) -> Strings {
-        let (orders, mut strings) = (self.orders(column.id), Strings::default());
-        for (row, ordinal) in rows.iter().zip(ordinals(column, plain)) {
-            strings.push_with(|string| {
-                if let Some(ordinal) = ordinal {
-                    string.extend_from_slice(&orders.stored(*row, ordinal));
-                }
-            });
-        }
-        strings
+        let (orders, ordinals) = (&self.orders(column.id), ordinals(column, plain).collect::<Vec<_>>());
+        let workers = available_parallelism().map_or(1, usize::from);
+        let part = rows.len().div_ceil(workers).max(CODES_OF_A_WORKER_MIN);
+        thread::scope(|scope| {
+            let code = |(rows, ordinals)| scope.spawn(move || codes(orders, rows, ordinals));
+            let parts: Vec<_> = rows.chunks(part).zip(ordinals.chunks(part)).map(code).collect();
+            let mut strings = Strings::default();
+            for part in parts {
+                strings.append(&part.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            }
+            strings
+        })
     }
 
     fn danger_order_strings(&self, column: &Column, plain: &Plain) -> Strings {
@@ -578,6 +586,18 @@ fn ordinals(column: &Column, plain: &Plain) -> impl Iterator<Item = Option<u64>>
         Plain::Numbers(numbers) => numbers[at].map(|number| ordinal_of_number(column.kind, number)),
         Plain::Strings { values, nulls } => (!nulls[at]).then(|| ordinal_of_string(values.get(at))),
     })
+}
+
+fn codes(orders: &Orders, rows: &[u64], ordinals: &[Option<u64>]) -> Strings {
+    let mut strings = Strings::default();
+    for (row, ordinal) in rows.iter().zip(ordinals) {
+        strings.push_with(|string| {
+            if let Some(ordinal) = ordinal {
+                string.extend_from_slice(&orders.stored(*row, *ordinal));
+            }
+        });
+    }
+    strings
 }
 
 fn whole(rows: &[u64], coded: usize) -> Result<(), Unfit> {

@@ -65,6 +65,13 @@ impl Strings {
         self.push_with(|bytes| bytes.extend_from_slice(string));
     }
 
+    /// Adds others behind them.
+    pub fn append(&mut self, others: &Self) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(&others.bytes);
+        self.ends.extend(others.ends.iter().map(|end| start + end));
+    }
+
     /// The one of a row.
     #[must_use]
     pub fn get(&self, row: usize) -> &[u8] {

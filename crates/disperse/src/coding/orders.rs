@@ -17,10 +17,11 @@
 //! 4. Permutations are shuffles of sixteen, not ciphers of a small domain, which are weak (Bogatov and others, 2018).
 
 use std::cmp::Ordering;
+use std::slice;
 
 use aes::Aes256;
 use aes::cipher::{Array, BlockCipherEncrypt as _, KeyInit as _};
-use sha2::{Digest as _, Sha256};
+use sha2::block_api::compress256;
 
 use crate::keys::Secret;
 
@@ -30,6 +31,11 @@ pub const BLOCKS: usize = 16;
 const VALUES: usize = 16;
 /// Bytes of a stored code.
 pub const STORED_BYTES: usize = 16 + BLOCKS * VALUES / 4;
+/// Orders of a block's values: sixteen factorial.
+const SHUFFLES: u128 = 20_922_789_888_000;
+/// What SHA-256 begins with (FIPS 180-4, 5.3.3).
+const BEGINNING: [u32; 8] =
+    [0x6A09_E667, 0xBB67_AE85, 0x3C6E_F372, 0xA54F_F53A, 0x510E_527F, 0x9B05_688C, 0x1F83_D9AB, 0x5BE0_CD19];
 /// Bytes of a question.
 pub const ASKED_BYTES: usize = BLOCKS * 17;
 
@@ -50,37 +56,30 @@ impl Orders {
         Self { cipher: Aes256::new(&Array(*key.expose())) }
     }
 
-    fn function(&self, kind: u8, block: usize, value: u8, before: u64) -> [u8; 16] {
-        let mut input = [0; 16];
-        (input[0], input[1], input[2]) = (kind, block as u8, value);
-        input[8..].copy_from_slice(&before.to_be_bytes());
-        let mut input = Array(input);
-        self.cipher.encrypt_block(&mut input);
-        input.0
+    /// The column's function of many inputs: together they take a fraction of what each alone does.
+    fn functions<const N: usize>(&self, inputs: impl Fn(usize) -> [u8; 16]) -> [[u8; 16]; N] {
+        let mut blocks = std::array::from_fn(|at| Array(inputs(at)));
+        self.cipher.encrypt_blocks(&mut blocks);
+        blocks.map(|block| block.0)
     }
 
-    /// What each value of a block becomes behind what is before it.
-    fn permutation(&self, block: usize, before: u64) -> [u8; VALUES] {
-        let mut values = std::array::from_fn(|at| at as u8);
-        // Sixteen factorial is 2^44: what is left over of 128 bits makes no order likelier that anybody could see.
-        let mut random = u128::from_be_bytes(self.function(2, block, 0, before));
-        for last in (1..VALUES).rev() {
-            values.swap(last, (random % (last as u128 + 1)) as usize);
-            random /= last as u128 + 1;
-        }
-        values
+    /// For each block of a number, what each of its values becomes behind what is before it.
+    fn permutations(&self, number: u64) -> [[u8; VALUES]; BLOCKS] {
+        self.functions(|block| input(2, block, 0, before(number, block))).map(shuffled)
     }
 
     /// What a provider keeps of a row's number.
     #[must_use]
     pub fn stored(&self, row: u64, number: u64) -> Stored {
         let mut stored = [0; STORED_BYTES];
-        let nonce = self.function(3, 0, 0, row);
+        let [nonce] = self.functions(|_| input(3, 0, 0, row));
         stored[..16].copy_from_slice(&nonce);
-        for block in 0..BLOCKS {
+        let mut hiding = Hiding::new(&nonce);
+        for (block, permutation) in self.permutations(number).into_iter().enumerate() {
             let (before, own) = (before(number, block), value(number, block));
-            for (plain, permuted) in (0..).zip(self.permutation(block, before)) {
-                let hidden = trit(&self.function(1, block, permuted, before), &nonce);
+            let labels: [_; VALUES] = self.functions(|permuted| input(1, block, permuted as u8, before));
+            for (plain, permuted) in (0..).zip(permutation) {
+                let hidden = hiding.trit(&labels[usize::from(permuted)]);
                 let compared = match u8::cmp(&plain, &own) {
                     Ordering::Equal => 0,
                     Ordering::Less => 1,
@@ -97,11 +96,12 @@ impl Orders {
     #[must_use]
     pub fn asked(&self, number: u64) -> Asked {
         let mut asked = [0; ASKED_BYTES];
+        let permutations = self.permutations(number);
+        let permuted = |block: usize| permutations[block][usize::from(value(number, block))];
+        let labels: [_; BLOCKS] = self.functions(|block| input(1, block, permuted(block), before(number, block)));
         for (block, to) in asked.chunks_exact_mut(17).enumerate() {
-            let before = before(number, block);
-            let permuted = self.permutation(block, before)[usize::from(value(number, block))];
-            to[0] = permuted;
-            to[1..].copy_from_slice(&self.function(1, block, permuted, before));
+            to[0] = permuted(block);
+            to[1..].copy_from_slice(&labels[block]);
         }
         asked
     }
@@ -115,22 +115,56 @@ fn before(number: u64, block: usize) -> u64 {
     number.checked_shr(64 - 4 * block as u32).unwrap_or(0)
 }
 
-fn trit(label: &[u8], nonce: &[u8]) -> u8 {
-    let hash = Sha256::new().chain_update(label).chain_update(nonce).finalize();
-    let mut bytes = [0; 8];
-    bytes[1..].copy_from_slice(&hash[..7]);
-    (u64::from_be_bytes(bytes) % 3) as u8
+fn input(kind: u8, block: usize, value: u8, before: u64) -> [u8; 16] {
+    let mut input = [0; 16];
+    (input[0], input[1], input[2]) = (kind, block as u8, value);
+    input[8..].copy_from_slice(&before.to_be_bytes());
+    input
+}
+
+/// The values of a block in one of their orders.
+fn shuffled(random: [u8; 16]) -> [u8; VALUES] {
+    let mut values = std::array::from_fn(|at| at as u8);
+    // Sixteen factorial is 2^44: what is left over of 128 bits makes no order likelier that anybody could see.
+    let mut random = (u128::from_be_bytes(random) % SHUFFLES) as u64;
+    for last in (1..VALUES).rev() {
+        values.swap(last, (random % (last as u64 + 1)) as usize);
+        random /= last as u64 + 1;
+    }
+    values
+}
+
+/// What hides the trits of a row: a label and its nonce are one block with its padding, of which the label alone changes. A hasher, which
+/// takes any length, takes half as long again over it.
+struct Hiding([u8; 64]);
+
+impl Hiding {
+    fn new(nonce: &[u8]) -> Self {
+        let mut block = [0; 64];
+        block[16..32].copy_from_slice(nonce);
+        (block[32], block[62]) = (0x80, 1); // behind 256 bits
+        Self(block)
+    }
+
+    fn trit(&mut self, label: &[u8]) -> u8 {
+        self.0[..16].copy_from_slice(label);
+        let mut hash = BEGINNING;
+        compress256(&mut hash, slice::from_ref(&self.0));
+        let first_bytes = u64::from(hash[0]) << 24 | u64::from(hash[1]) >> 8;
+        (first_bytes % 3) as u8
+    }
 }
 
 /// How what is asked for compares with what is stored: needs no key, and is what providers do.
 #[must_use]
 pub fn compare(asked: &Asked, stored: &Stored) -> Ordering {
     let (nonce, trits) = stored.split_at(16);
+    let mut hiding = Hiding::new(nonce);
     for (block, own) in asked.chunks_exact(17).enumerate() {
         // A question of somebody else may name a value that there is not.
         let at = block * VALUES + usize::from(own[0]) % VALUES;
         let found = trits[at / 4] >> (6 - 2 * (at % 4)) & 3;
-        match (found + 3 - trit(&own[1..], nonce)) % 3 {
+        match (found + 3 - hiding.trit(&own[1..])) % 3 {
             0 => {}
             1 => return Ordering::Less,
             _ => return Ordering::Greater,
@@ -143,7 +177,9 @@ pub fn compare(asked: &Asked, stored: &Stored) -> Ordering {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{BLOCKS, Orders, STORED_BYTES, compare};
+    use sha2::{Digest as _, Sha256};
+
+    use super::{BLOCKS, Hiding, Orders, STORED_BYTES, VALUES, compare, shuffled};
     use crate::keys::Secret;
 
     fn orders() -> Orders {
@@ -151,6 +187,24 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn what_hides_is_what_others_hash_to(label in any::<[u8; 16]>(), nonce in any::<[u8; 16]>()) {
+            let hash = Sha256::new().chain_update(label).chain_update(nonce).finalize();
+            let first_bytes = hash[..7].iter().fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
+            prop_assert_eq!(u64::from(Hiding::new(&nonce).trit(&label)), first_bytes % 3);
+        }
+
+        #[test]
+        fn a_shuffle_is_that_of_all_its_bits(random in any::<[u8; 16]>()) {
+            let mut values: [u8; VALUES] = std::array::from_fn(|at| at as u8);
+            let mut left = u128::from_be_bytes(random);
+            for last in (1..VALUES).rev() {
+                values.swap(last, (left % (last as u128 + 1)) as usize);
+                left /= last as u128 + 1;
+            }
+            prop_assert_eq!(shuffled(random), values);
+        }
+
         #[test]
         fn a_question_compares_as_its_number_does(one in any::<u64>(), other in any::<u64>(), shared in 0_u32..=64) {
             // Numbers that agree in their highest bits are where blocks matter.
