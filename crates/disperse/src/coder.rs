@@ -450,6 +450,7 @@ impl Coder {
         goes_on: impl Fn() -> bool,
     ) -> Result<(), NotSealedHere> {
         let cut = self.declaration.pieces(column).ok_or(NotSealedHere)?;
+        let mut joiner = cut.joiner();
         let (mut openers, mut plain) = (Openers::new(self, epochs, column), Vec::new());
         for (at, row) in rows.iter().enumerate() {
             if at.is_multiple_of(256) && !goes_on() {
@@ -457,7 +458,7 @@ impl Coder {
             }
             let opener = openers.of(*row)?;
             let mut join = |pieces: &[Option<&[u8]>]| {
-                cut.join(pieces, self.declaration.may_fail, |cell| opener.open(*row, cell, &mut plain).ok())
+                joiner.join(pieces, self.declaration.may_fail, |cell| opener.open(*row, cell, &mut plain).ok())
             };
             let all: Vec<Option<&[u8]>> = (0..cut.count()).map(|number| piece(at, number)).collect();
             // Whoever gave a wrong one before is believed when it takes his, and not sooner.

@@ -14,12 +14,20 @@
 //! 3. Where a cell does not open, other pieces are taken, of as many more as may lie, in up to [`TRIES_MAX`] ways. What costs more is
 //!    an error, and not a wait.
 
+mod sums;
+
+use std::collections::BTreeMap;
 use std::fmt;
+
+use sums::Sums;
 
 /// Pieces that a cell may have.
 pub const PIECES_MAX: usize = 64;
 /// How often the pieces of a cell are put together before its liars are given up.
 pub const TRIES_MAX: usize = 1024;
+
+/// Bytes of a piece up to which it is cheaper to know how missing ones follow from others than to have the library work it out.
+const SHORT_BYTES: usize = 1 << 14;
 
 /// Bytes that a piece tells the length of its cell in.
 const LENGTH_BYTES: usize = 4;
@@ -29,6 +37,15 @@ const LENGTH_BYTES: usize = 4;
 pub struct Pieces {
     data: usize,
     parity: usize,
+}
+
+/// Puts cells together, one after another: pieces that are missing from one are mostly missing from the next.
+pub struct Joiner {
+    pieces: Pieces,
+    /// The choice of pieces that gave the last cell.
+    last: Vec<usize>,
+    /// How missing pieces follow from it, once it has given two.
+    known: Option<Sums>,
 }
 
 /// A cell that was put together.
@@ -111,44 +128,10 @@ impl Pieces {
         Ok(pieces)
     }
 
-    /// What a cell opens to, of pieces in the order of those who hold them, of which so many may be wrong. `open` says whether
-    /// bytes are the cell: it must be what a seal says, since nothing else is asked.
-    ///
-    /// # Errors
-    /// [`Unjoined`].
-    pub fn join<T>(
-        self,
-        pieces: &[Option<&[u8]>],
-        may_lie: usize,
-        mut open: impl FnMut(&[u8]) -> Option<T>,
-    ) -> Result<Joined<T>, Unjoined> {
-        let groups = self.groups(pieces);
-        let mut tries = 0;
-        for (length, members) in &groups {
-            // Among so many are enough that do not lie.
-            let members = &members[..members.len().min(self.data.saturating_add(may_lie))];
-            let mut chosen: Vec<usize> = (0..self.data).collect();
-            let mut is_choice = members.len() >= self.data;
-            while is_choice {
-                tries += 1;
-                if tries > TRIES_MAX {
-                    return Err(Unjoined::TooManyWays);
-                }
-                let numbers = chosen.iter().map(|at| members[*at]);
-                let cell = self.put_together(numbers.filter_map(|number| Some((number, pieces[number]?))), *length);
-                if let Some((opened, cell)) = cell.and_then(|cell| Some((open(&cell)?, cell))) {
-                    // Of no more than it takes none can be compared: what is wrong behind the end of a cell is not seen, and does no harm.
-                    let is_spare = pieces.iter().flatten().count() > self.data;
-                    let wrong = if is_spare { self.wrong(pieces, &cell) } else { Vec::new() };
-                    return Ok(Joined { opened, wrong });
-                }
-                is_choice = next(&mut chosen, members.len());
-            }
-        }
-        match groups.first().map_or(0, |(_, members)| members.len()) {
-            there if there < self.data => Err(Unjoined::TooFew { there, needed: self.data }),
-            _ => Err(Unjoined::Wrong),
-        }
+    /// What puts cells of them together.
+    #[must_use]
+    pub fn joiner(self) -> Joiner {
+        Joiner { pieces: self, last: Vec::new(), known: None }
     }
 
     /// Pieces that say the same length and have the bytes that go with it, the most first.
@@ -169,32 +152,92 @@ impl Pieces {
         groups
     }
 
-    /// The cell that pieces of one size say, if there are enough of them.
-    fn put_together<'a>(self, chosen: impl Iterator<Item = (usize, &'a [u8])>, length: usize) -> Option<Vec<u8>> {
-        let chosen: Vec<(usize, &[u8])> = chosen.map(|(number, piece)| (number, &piece[LENGTH_BYTES..])).collect();
-        let (own, parity): (Vec<_>, Vec<_>) = chosen.into_iter().partition(|(number, _)| *number < self.data);
-        let restored = match parity.is_empty() {
-            true => Default::default(),
-            false => {
-                let parity = parity.iter().map(|(number, data)| (number - self.data, *data));
-                reed_solomon_simd::decode(self.data, self.parity, own.iter().copied(), parity).ok()?
-            }
-        };
-        let mut cell = Vec::with_capacity(length + 2 * self.data);
-        for at in 0..self.data {
-            let data = own.iter().find(|(number, _)| *number == at).map(|(_, data)| *data);
-            cell.extend_from_slice(data.or_else(|| restored.get(&at).map(Vec::as_slice))?);
-        }
-        cell.truncate(length);
-        Some(cell)
-    }
-
     /// The pieces that are there and not of a cell.
     fn wrong(self, pieces: &[Option<&[u8]>], cell: &[u8]) -> Vec<usize> {
         let own = self.cut(cell).unwrap_or_default();
         let is_own = |at: usize, piece: &[u8]| own.get(at).is_some_and(|own| own == piece);
         let there = pieces.iter().enumerate().filter_map(|(at, piece)| Some((at, (*piece)?)));
         there.filter(|(at, piece)| !is_own(*at, piece)).map(|(at, _)| at).collect()
+    }
+}
+
+impl Joiner {
+    /// What a cell opens to, of pieces in the order of those who hold them, of which so many may be wrong. `open` says whether
+    /// bytes are the cell: it must be what a seal says, since nothing else is asked.
+    ///
+    /// # Errors
+    /// [`Unjoined`].
+    pub fn join<T>(
+        &mut self,
+        pieces: &[Option<&[u8]>],
+        may_lie: usize,
+        mut open: impl FnMut(&[u8]) -> Option<T>,
+    ) -> Result<Joined<T>, Unjoined> {
+        let groups = self.pieces.groups(pieces);
+        let mut tries = 0;
+        for (length, members) in &groups {
+            // Among so many are enough that do not lie.
+            let members = &members[..members.len().min(self.pieces.data.saturating_add(may_lie))];
+            let mut chosen: Vec<usize> = (0..self.pieces.data).collect();
+            let mut is_choice = members.len() >= self.pieces.data;
+            while is_choice {
+                tries += 1;
+                if tries > TRIES_MAX {
+                    return Err(Unjoined::TooManyWays);
+                }
+                let numbers: Vec<usize> = chosen.iter().map(|at| members[*at]).collect();
+                let some = numbers.iter().filter_map(|number| Some((*number, pieces[*number]?)));
+                let cell = self.put_together(some, *length);
+                if let Some((opened, cell)) = cell.and_then(|cell| Some((open(&cell)?, cell))) {
+                    // Of no more than it takes none can be compared: what is wrong behind the end of a cell is not seen, and does no harm.
+                    let is_spare = pieces.iter().flatten().count() > self.pieces.data;
+                    let wrong = if is_spare { self.pieces.wrong(pieces, &cell) } else { Vec::new() };
+                    self.last = numbers;
+                    return Ok(Joined { opened, wrong });
+                }
+                is_choice = next(&mut chosen, members.len());
+            }
+        }
+        match groups.first().map_or(0, |(_, members)| members.len()) {
+            there if there < self.pieces.data => Err(Unjoined::TooFew { there, needed: self.pieces.data }),
+            _ => Err(Unjoined::Wrong),
+        }
+    }
+
+    /// The cell that pieces of one size say, if there are enough of them.
+    fn put_together<'a>(&mut self, chosen: impl Iterator<Item = (usize, &'a [u8])>, length: usize) -> Option<Vec<u8>> {
+        let chosen: Vec<(usize, &[u8])> = chosen.map(|(number, piece)| (number, &piece[LENGTH_BYTES..])).collect();
+        let mut restored = self.restored(&chosen)?;
+        let mut cell = Vec::with_capacity(length + 2 * self.pieces.data);
+        for at in 0..self.pieces.data {
+            match chosen.iter().find(|(number, _)| *number == at) {
+                Some((_, data)) => cell.extend_from_slice(data),
+                None => cell.append(&mut restored.remove(&at)?),
+            }
+        }
+        cell.truncate(length);
+        Some(cell)
+    }
+
+    /// The pieces of data that are not among those chosen.
+    fn restored(&mut self, chosen: &[(usize, &[u8])]) -> Option<BTreeMap<usize, Vec<u8>>> {
+        let Pieces { data, parity } = self.pieces;
+        let (own, other): (Vec<_>, Vec<_>) = chosen.iter().copied().partition(|(number, _)| *number < data);
+        if other.is_empty() {
+            return Some(BTreeMap::new());
+        }
+        let numbers: Vec<usize> = chosen.iter().map(|(number, _)| *number).collect();
+        let is_short = chosen.iter().all(|(_, piece)| piece.len() <= SHORT_BYTES);
+        if !is_short || numbers != self.last {
+            let other = other.into_iter().map(|(number, piece)| (number - data, piece));
+            return Some(reed_solomon_simd::decode(data, parity, own, other).ok()?.into_iter().collect());
+        }
+        if !self.known.as_ref().is_some_and(|known| known.is_of(&numbers)) {
+            self.known = Some(Sums::of(data, parity, &numbers)?);
+        }
+        let known = self.known.as_ref()?;
+        let missing = (0..data).filter(|number| !numbers.contains(number));
+        missing.map(|number| Some((number, known.piece(number, chosen)?))).collect()
     }
 }
 
@@ -287,13 +330,31 @@ mod tests {
             }
             let mut given = there(&pieces);
             numbers[..missing].iter().for_each(|number| given[*number] = None);
-            let joined = cut.join(&given, lying, open).expect("a cell");
+            let joined = cut.joiner().join(&given, lying, open).expect("a cell");
             prop_assert_eq!(joined.opened, value);
             prop_assert_eq!(joined.wrong, liars);
             // One fewer than it takes gives nothing.
             let few: Vec<Option<&[u8]>> = (0..pieces.len()).map(|at| given[at].filter(|_| at + 1 < data)).collect();
-            let is_few = matches!(cut.join(&few, lying, open), Err(Unjoined::TooFew { .. }));
+            let is_few = matches!(cut.joiner().join(&few, lying, open), Err(Unjoined::TooFew { .. }));
             prop_assert!(is_few);
+        }
+
+        #[test]
+        fn one_cell_after_another_is_joined_as_each_alone(
+            values in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 1..8),
+            (data, parity) in (1_usize..9, 1_usize..6),
+            missing in any::<u64>(),
+        ) {
+            let cut = Pieces::new(data, parity).expect("pieces");
+            let mut joiner = cut.joiner();
+            for value in values {
+                let pieces = cut.cut(&sealed(&value)).expect("a cell");
+                let mut given = there(&pieces);
+                (0..parity).for_each(|at| given[(missing >> (8 * at)) as usize % (data + parity)] = None);
+                let (joined, alone) = (joiner.join(&given, 0, open), cut.joiner().join(&given, 0, open));
+                prop_assert_eq!(&joined, &alone);
+                prop_assert_eq!(joined.expect("a cell").opened, value);
+            }
         }
 
         #[test]
@@ -307,7 +368,7 @@ mod tests {
                 .map(|piece| piece.map(|piece| [&length.to_be_bytes()[..], &piece].concat()))
                 .collect();
             let given: Vec<Option<&[u8]>> = pieces.iter().map(Option::as_deref).collect();
-            prop_assert!(cut.join(&given, 2, open).is_err());
+            prop_assert!(cut.joiner().join(&given, 2, open).is_err());
         }
     }
 
@@ -324,13 +385,13 @@ mod tests {
         let cut = Pieces::new(4, 3).expect("pieces");
         let mut pieces = cut.cut(&sealed(b"a value")).expect("a cell");
         pieces[0][9] ^= 1;
-        assert_eq!(cut.join(&there(&pieces), 0, open), Err(Unjoined::Wrong));
-        assert_eq!(cut.join(&there(&pieces), 1, open).map(|joined| joined.wrong), Ok(vec![0]));
+        assert_eq!(cut.joiner().join(&there(&pieces), 0, open), Err(Unjoined::Wrong));
+        assert_eq!(cut.joiner().join(&there(&pieces), 1, open).map(|joined| joined.wrong), Ok(vec![0]));
         let cut = Pieces::new(32, 32).expect("pieces");
         let mut pieces = cut.cut(&sealed(&[1; 300])).expect("a cell");
         let mut tries = 0;
         pieces.iter_mut().for_each(|piece| piece[5] ^= 1);
-        let joined = cut.join(&there(&pieces), 32, |_| {
+        let joined = cut.joiner().join(&there(&pieces), 32, |_| {
             tries += 1;
             None::<()>
         });
@@ -344,7 +405,7 @@ mod tests {
         // As many bytes as go with the length that it says.
         pieces[0][3] -= 1;
         pieces[1] = [&u32::MAX.to_be_bytes()[..], &[0; 9]].concat();
-        assert_eq!(cut.join(&there(&pieces), 2, open).map(|joined| joined.wrong), Ok(vec![0, 1]));
+        assert_eq!(cut.joiner().join(&there(&pieces), 2, open).map(|joined| joined.wrong), Ok(vec![0, 1]));
     }
 
     #[test]
@@ -362,7 +423,7 @@ mod tests {
             for liar in [0, data / 2, data + parity - 1] {
                 let mut pieces = cut.cut(&sealed(&[7; 90])).expect("a cell");
                 pieces[liar][6] ^= 1;
-                let joined = cut.join(&there(&pieces), parity, open).map(|joined| joined.wrong);
+                let joined = cut.joiner().join(&there(&pieces), parity, open).map(|joined| joined.wrong);
                 assert_eq!(joined, Ok(vec![liar]), "{data} and {parity}");
             }
         }
