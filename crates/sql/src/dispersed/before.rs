@@ -1,12 +1,14 @@
 //! Catalogues of keys from before: `rekey --data` changes what a catalogue is called and sealed with, and clouds hear of it one by one.
 //!
 //! ```text
-//! the key is changed: its catalogue's secret is kept
+//! the key is changed: its catalogue's secret is kept, and clouds are told nothing
+//!     -> shares of the new key are made
 //!     -> each cloud, for each table: the new one is told -> the old one says so -> noted -> what else it shows of the table goes
 //!     -> once all tables of all clouds were told: what is left of old ones goes at all clouds -> the secrets are forgotten
 //! record of space SETTING: "catalogue-before"     secrets, each [32], the oldest first; the same as part `b` of the catalogue
 //! ```
-//! A cut before something is noted has it told again; one behind it leaves something of an old catalogue, which goes before its secret is
+//! Until there are shares of the new key those of the old one bring tables back, as clouds were told of them last: whatever is changed meanwhile
+//! waits here. A cut before something is noted has it told again; one behind it leaves something of an old catalogue, which goes before its secret is
 //! forgotten. That a table is gone stays there, so that whoever knows the old key alone, a copy from yesterday or another client, sees it at
 //! whichever cloud he meets first, and does not take it for lost. The secrets are in the new catalogue, too, so that whoever brings a
 //! database back goes on with it.
@@ -51,6 +53,11 @@ pub fn secrets_of_before(view: &dyn View, catalogue_secret: &[u8; 32]) -> Option
 fn secrets(view: &dyn View) -> Zeroizing<Vec<u8>> {
     let before = view.record(record_space::SETTING, BEFORE);
     Zeroizing::new(before.map_or_else(Vec::new, |bytes| bytes.to_vec()))
+}
+
+/// Whether clouds may show such a catalogue still.
+pub(super) fn is_any(view: &dyn View) -> bool {
+    !secrets(view).is_empty()
 }
 
 /// Adds them to what brings a table back.

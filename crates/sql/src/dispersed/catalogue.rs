@@ -81,10 +81,7 @@ fn split_record(catalogue_secret: &[u8; 32]) -> (&'static [u8], Vec<u8>) {
 
 /// Refuses rows of a table that nobody could bring back if this database were lost.
 pub(super) fn require_backup(dispersed: &Dispersed, view: &dyn View, table: &Table) -> Result<()> {
-    let secret = dispersed.owner.get().and_then(|owner| owner.catalogue_secret());
-    let Some(secret) = secret.filter(|_| define::has_key_backup(table)) else { return Ok(()) };
-    let (name, mark) = split_record(&secret);
-    if view.record(record_space::SETTING, name).is_some_and(|known| known[..] == mark[..]) {
+    if has_shares(dispersed, view, table) {
         return Ok(());
     }
     Err(Error::Misuse(format!(
@@ -92,6 +89,20 @@ pub(super) fn require_backup(dispersed: &Dispersed, view: &dyn View, table: &Tab
          `counterfoil key split DB --need 2 --of 3 DIR` first, or CREATE TABLE ... WITH (..., key_backup = 'none')",
         table.name
     )))
+}
+
+/// Whether shares were made of the key that a table is to be brought back with, or it is not to be.
+fn has_shares(dispersed: &Dispersed, view: &dyn View, table: &Table) -> bool {
+    let secret = dispersed.owner.get().and_then(|owner| owner.catalogue_secret());
+    let Some(secret) = secret.filter(|_| define::has_key_backup(table)) else { return true };
+    let (name, mark) = split_record(&secret);
+    view.record(record_space::SETTING, name).is_some_and(|known| known[..] == mark[..])
+}
+
+/// Whether clouds are told nothing of a table until there are shares of a key that was changed: what they show would be what nobody can open,
+/// and they would let go of what the shares of the key before bring back.
+pub(super) fn waits_for_shares(dispersed: &Dispersed, view: &dyn View, table: &Table) -> bool {
+    before::is_any(view) && !has_shares(dispersed, view, table)
 }
 
 /// The catalogue at a cloud.

@@ -26,6 +26,7 @@ use counterfoil_disperse::{self as disperse, Declaration, Epoch, Failure, Kept, 
 use counterfoil_log::View;
 use counterfoil_relation::{RowId, Table, TableId};
 
+use super::catalogue;
 use super::lease::{both, claiming};
 use super::moving::Pace;
 use super::{Dispersed, define, foreign, is_put_back, keep, kept, opened, shared};
@@ -132,6 +133,13 @@ impl Session {
         }
         if !self.has_rows_to_tell(&view, &table, &kept)? && is_older(shared(self.engine()), &view, &table, &kept)? {
             return Ok(true);
+        }
+        if catalogue::waits_for_shares(shared(self.engine()), &view, &table) {
+            self.notices.push(format!(
+                "table {}: its clouds are told of this when there are shares of the new key: `counterfoil key split`",
+                table.name
+            ));
+            return Ok(false);
         }
         drop(view);
         let (mut told, mut freed) = self.tell_once(&table, pace)?;

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use counterfoil_disperse::{Asking, Failure, Goal, Kept, Layout, Rows, State, Table as Away, Untold};
 use counterfoil_relation::Table;
 
+use super::catalogue;
 use super::learning::Learns;
 use super::readable::Place;
 use super::tidying::Tidied;
@@ -152,6 +153,9 @@ impl Session {
         let table = planner::table(self.engine(), &view, name)?;
         if !super::is_dispersed(&table) {
             return Err(Error::Misuse(format!("table {name} is not dispersed: there is nothing to repair at clouds")));
+        }
+        if catalogue::waits_for_shares(shared(self.engine()), &view, &table) {
+            catalogue::require_backup(shared(self.engine()), &view, &table)?;
         }
         drop(view);
         match how {
