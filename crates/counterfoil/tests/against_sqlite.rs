@@ -5,4 +5,5 @@ mod flights;
 mod linked;
 mod queries;
 mod scripts;
+mod subqueries;
 mod trees;

@@ -3,7 +3,7 @@
 //! The query library instead looks for a type that both sides have. It finds texts for bytes, which compare differently,
 //! and exact numbers for floating-point ones, which those do not fit into.
 
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::{DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType};
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, DataFusionError};
 use datafusion::logical_expr::expr::{Between, BinaryExpr, Case, Cast, InList};
@@ -73,8 +73,35 @@ fn comparable(left: &DataType, op: &BinaryOperator, right: &DataType) -> Result<
 
 /// The two sides of a comparison, each made what the other one compares with.
 fn compared(left: Side, right: Side) -> Result<(Expr, Expr), DataFusionError> {
+    if let Some(wide) = wide_enough(&left.1, &right.1) {
+        let cast = |expr: Expr| Expr::Cast(Cast::new(Box::new(expr), wide.clone()));
+        return Ok((cast(left.0), cast(right.0)));
+    }
     let (left, right) = times::sides(left, right);
     Ok((fitting(left.0, &left.1, &right.1)?, fitting(right.0, &right.1, &left.1)?))
+}
+
+/// The type in which two exact numbers compare, if it is one that the library does not come to: its own has the digits behind the point of one
+/// side and those before it of the other only as far as there is room, and then a number of the column is out of range.
+fn wide_enough(left: &DataType, right: &DataType) -> Option<DataType> {
+    let ((left_whole, left_scale), (right_whole, right_scale)) = (digits(left)?, digits(right)?);
+    let (whole, scale) = (left_whole.max(right_whole), left_scale.max(right_scale));
+    let is_wide = whole + scale > i16::from(DECIMAL128_MAX_PRECISION);
+    let scale = scale.min(i16::from(DECIMAL256_MAX_PRECISION) - whole);
+    is_wide.then_some(DataType::Decimal256(DECIMAL256_MAX_PRECISION, scale as i8))
+}
+
+/// Digits of an exact number before its point, and behind it.
+fn digits(kind: &DataType) -> Option<(i16, i16)> {
+    match kind {
+        DataType::Int16 => Some((5, 0)),
+        DataType::Int32 => Some((10, 0)),
+        DataType::Int64 => Some((19, 0)),
+        DataType::Decimal128(precision, scale) | DataType::Decimal256(precision, scale) => {
+            Some((i16::from(*precision) - i16::from(*scale), i16::from(*scale)))
+        }
+        _ => None,
+    }
 }
 
 /// A side of a comparison, given the type of the other one.
@@ -126,6 +153,9 @@ pub(crate) fn unasked_in(expr: Expr, schema: &DFSchema) -> Result<Transformed<Ex
     match &expr {
         Expr::InList(InList { expr: one, list, negated }) => {
             let Some(one) = side(one) else { return Ok(Transformed::no(expr)) };
+            if let Some(any) = any_of_wide(&one, list, schema)? {
+                return Ok(Transformed::yes(if *negated { Expr::Not(Box::new(any)) } else { any }));
+            }
             let fit = |item: &Expr| beside(item, &one, schema);
             let list = list.iter().map(fit).collect::<Result<_, _>>()?;
             Ok(Transformed::yes(Expr::InList(InList { expr: Box::new(one.0), list, negated: *negated })))
@@ -140,7 +170,9 @@ pub(crate) fn unasked_in(expr: Expr, schema: &DFSchema) -> Result<Transformed<Ex
             let (Some(one), Some(low), Some(high)) = (side(one), side(low), side(high)) else {
                 return Ok(Transformed::no(expr));
             };
-            let is_ours = |kind: &DataType| kind.is_temporal() || kind.is_binary() || kind.is_floating();
+            let is_wide = |kind: &DataType| wide_enough(&one.1, kind).is_some();
+            let is_ours =
+                |kind: &DataType| kind.is_temporal() || kind.is_binary() || kind.is_floating() || is_wide(kind);
             if ![&one, &low, &high].iter().any(|(_, kind)| is_ours(kind)) {
                 return Ok(Transformed::no(expr));
             }
@@ -160,6 +192,18 @@ pub(crate) fn unasked_in(expr: Expr, schema: &DFSchema) -> Result<Transformed<Ex
         }
         _ => Ok(Transformed::no(expr)),
     }
+}
+
+/// A list as comparisons, if one of its numbers has no room beside what they are compared with.
+fn any_of_wide(one: &Side, list: &[Expr], schema: &DFSchema) -> Result<Option<Expr>, DataFusionError> {
+    let kinds = list.iter().map(|item| Ok((item.clone(), item.get_type(schema)?)));
+    let Ok(items) = kinds.collect::<Result<Vec<Side>, DataFusionError>>() else { return Ok(None) };
+    if one.0.is_volatile() || !items.iter().any(|(_, kind)| wide_enough(&one.1, kind).is_some()) {
+        return Ok(None);
+    }
+    let equal = |item| compared(one.clone(), item).map(|(left, right)| left.eq(right));
+    let all = items.into_iter().map(equal).collect::<Result<Vec<Expr>, _>>()?;
+    Ok(all.into_iter().reduce(Expr::or))
 }
 
 /// A comparison in which what is compared with a UUID has the form that ours have.

@@ -15,6 +15,11 @@
 //! | `bytes = '\x01'`, `truth = 't'`, `'5' + 1`, `double = 0.1` | refused or answered wrongly | [`coerce`] |
 //! | `1::DOUBLE PRECISION / 0` is an error | infinity | [`Arithmetic`] |
 //! | `x NOT IN (1) OR x NOT IN (2)` is NULL where x is | TRUE | [`lists`] |
+//! | `5 NOT IN (SELECT x ...)`, `c IN (SELECT c FROM t ...)` of `t` | NULLs and conditions are lost | [`crate::nulls`] |
+//! | a subquery without a row is NULL | of a key, a literal: never NULL | [`crate::no_row`] |
+//! | `(SELECT x FROM t WHERE t.a = outer.a)`, `... < outer.a` | refused | [`crate::one_row`], [`crate::outer_values`] |
+//! | `o.id` inside, where a column is called `o` as the table outside | a part of the column | [`crate::outer_names`] |
+//! | `EXCEPT ALL`, `INTERSECT ALL` count | do not | [`crate::multisets`] |
 //! | `ON a IS NOT DISTINCT FROM b` beside `ON c = d` | NULL is equal to NULL for both, or for none | [`null_equal`] |
 
 use std::ops::ControlFlow;

@@ -2,7 +2,7 @@
 //!
 //! | PostgreSQL | here |
 //! |---|---|
-//! | `(a, b) < (c, d)`, `(a, b) IN ((1, 2))` | comparisons of their parts |
+//! | `(a, b) < (c, d)`, `(a, b) IN ((1, 2))`, `ROW(a, b) IS NULL` | comparisons of their parts |
 //! | `LIKE 'a#_' ESCAPE '#'` | `LIKE 'a\_'` |
 //! | `SIMILAR TO 'a(b|c)%'` | a regular expression |
 //! | `INTERVAL '1 day 04:05'`, `INTERVAL '1-2'` | hours and minutes, years and months |
@@ -10,8 +10,8 @@
 //! | `x AT TIME ZONE z`, `EXTRACT(SECOND FROM x)` | functions that know instants and fractions |
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, CastKind, DataType as SqlType, DateTimeField, ExactNumberInfo, Expr, Interval, UnaryOperator,
-    Value as Literal, ValueWithSpan,
+    BinaryOperator, CastKind, DataType as SqlType, DateTimeField, ExactNumberInfo, Expr, Function, FunctionArg,
+    FunctionArgExpr, FunctionArguments, Interval, ObjectNamePart, UnaryOperator, Value as Literal, ValueWithSpan,
 };
 
 use crate::dialect::call;
@@ -32,6 +32,15 @@ pub(crate) fn rewritten(expr: &Expr) -> Option<Expr> {
             Expr::Tuple(row) => row_in(row, list, *negated),
             _ => None,
         },
+        Expr::IsNull(inner) => match inner.as_ref() {
+            Expr::Tuple(row) => Some(each(row, Expr::IsNull)),
+            _ => None,
+        },
+        Expr::IsNotNull(inner) => match inner.as_ref() {
+            Expr::Tuple(row) => Some(each(row, Expr::IsNotNull)),
+            _ => None,
+        },
+        Expr::Function(function) => row(function).map(Expr::Tuple),
         Expr::Between { expr, negated, low, high } if is_column(expr) => Some(between(expr, low, high, *negated)),
         Expr::Value(ValueWithSpan { value, .. }) => literal(value),
         Expr::Interval(interval) => whole_interval(interval),
@@ -109,6 +118,38 @@ fn between(expr: &Expr, low: &Expr, high: &Expr, negated: bool) -> Expr {
     })
 }
 
+/// The parts of a row that is written with its word.
+fn row(function: &Function) -> Option<Vec<Expr>> {
+    let [ObjectNamePart::Identifier(name)] = &function.name.0[..] else { return None };
+    let FunctionArguments::List(list) = &function.args else { return None };
+    let part = |argument: &FunctionArg| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+        _ => None,
+    };
+    let is_row = name.quote_style.is_none() && name.value.eq_ignore_ascii_case("row") && !list.args.is_empty();
+    is_row.then(|| list.args.iter().map(part).collect())?
+}
+
+/// A row is NULL where all parts are, and is not where none is. A row in it is a part that is there, whatever it holds.
+fn each(row: &[Expr], test: fn(Box<Expr>) -> Expr) -> Expr {
+    let part = |part: &Expr| match part {
+        Expr::Tuple(_) => test(Box::new(quoted(""))),
+        part => test(Box::new(part.clone())),
+    };
+    nested(
+        row.iter().map(part).reduce(|all, part| binary(all, BinaryOperator::And, part)).unwrap_or_else(|| quoted("")),
+    )
+}
+
+/// A comparison of two parts, which may be rows.
+fn compare(left: &Expr, op: BinaryOperator, right: &Expr) -> Expr {
+    let rows = match (left, right) {
+        (Expr::Tuple(left), Expr::Tuple(right)) => compare_rows(left, &op, right),
+        _ => None,
+    };
+    rows.unwrap_or_else(|| binary(left.clone(), op, right.clone()))
+}
+
 /// Rows are equal where all parts are, and in the order of the first part that differs.
 fn compare_rows(left: &[Expr], op: &BinaryOperator, right: &[Expr]) -> Option<Expr> {
     if left.len() != right.len() || left.is_empty() {
@@ -124,10 +165,10 @@ fn compare_rows(left: &[Expr], op: &BinaryOperator, right: &[Expr]) -> Option<Ex
         _ => return None,
     };
     let last = left.len() - 1;
-    let mut order = binary(left[last].clone(), op.clone(), right[last].clone());
+    let mut order = compare(&left[last], op.clone(), &right[last]);
     for part in (0..last).rev() {
-        let before = binary(left[part].clone(), strict.clone(), right[part].clone());
-        let same = binary(left[part].clone(), BinaryOperator::Eq, right[part].clone());
+        let before = compare(&left[part], strict.clone(), &right[part]);
+        let same = compare(&left[part], BinaryOperator::Eq, &right[part]);
         let rest = nested(binary(same, BinaryOperator::And, nested(order)));
         order = binary(before, BinaryOperator::Or, rest);
     }
@@ -135,7 +176,7 @@ fn compare_rows(left: &[Expr], op: &BinaryOperator, right: &[Expr]) -> Option<Ex
 }
 
 fn rows_equal(left: &[Expr], right: &[Expr]) -> Expr {
-    let parts = left.iter().zip(right).map(|(left, right)| binary(left.clone(), BinaryOperator::Eq, right.clone()));
+    let parts = left.iter().zip(right).map(|(left, right)| compare(left, BinaryOperator::Eq, right));
     nested(parts.reduce(|all, part| binary(all, BinaryOperator::And, part)).unwrap_or_else(|| quoted("")))
 }
 

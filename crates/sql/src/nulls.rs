@@ -16,21 +16,25 @@
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, DataFusionError, ScalarValue};
 use datafusion::functions_aggregate::expr_fn::count;
-use datafusion::logical_expr::expr::InSubquery;
+use datafusion::logical_expr::expr::{Exists, InSubquery, SetComparison, SetQuantifier};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{
-    BinaryExpr, Expr, ExprSchemable, Filter, LogicalPlan, LogicalPlanBuilder, Operator, Subquery, lit, scalar_subquery,
-    when,
+    BinaryExpr, Expr, ExprSchemable, Filter, LogicalPlan, LogicalPlanBuilder, Operator, lit, scalar_subquery, when,
 };
 
 use crate::error::{Error, Result};
+
+/// What the column of a subquery is called where its rows are counted.
+const VALUE: &str = "__counterfoil_value";
 
 /// Puts what it means in the place of every IN that would lose what is unknown.
 ///
 /// # Errors
 /// [`Error::NotSupported`] where that cannot be said.
 pub(crate) fn keep_unknown(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let plan = plan.transform_up_with_subqueries(renamed)?.data;
+    let plan = plan.transform_up_with_subqueries(in_columns)?.data;
     let plan = plan.transform_up_with_subqueries(counted)?.data;
     refuse_lost(&plan)?;
     Ok(plan)
@@ -78,17 +82,95 @@ fn counting(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>, DataFusi
 /// What IN means, said by counting rows.
 fn meaning(inner: &InSubquery, schema: &DFSchema) -> Result<Expr, DataFusionError> {
     let InSubquery { expr: sought, subquery, negated } = inner;
-    let value = Expr::Column(Column::from(subquery.subquery.schema().qualified_field(0)));
-    let found = some_row(subquery, Some(value.clone().eq(outer(sought, schema)?)))?;
-    let nulls = some_row(subquery, Some(value.is_null()))?;
-    let any = some_row(subquery, None)?;
+    let rows = with_own_name(&subquery.subquery)?;
+    let value = Expr::Column(Column::new_unqualified(VALUE));
+    let found = some_row(&rows, Some(value.clone().eq(outer(sought, schema)?)))?;
+    let nulls = some_row(&rows, Some(value.is_null()))?;
+    let any = some_row(&rows, None)?;
     let unknown = nulls.or(sought.as_ref().clone().is_null().and(any));
     when(found, lit(!negated)).when(unknown, lit(ScalarValue::Boolean(None))).otherwise(lit(*negated))
 }
 
-/// Whether a subquery has a row for which a condition holds.
-fn some_row(subquery: &Subquery, condition: Option<Expr>) -> Result<Expr, DataFusionError> {
-    let mut rows = LogicalPlanBuilder::from(subquery.subquery.as_ref().clone());
+/// The rows of a subquery with their column under a name that is nowhere else: two columns of one name, here and outside, are one for the
+/// library once it has joined both, and `t.c = t.c` is what is left of the condition.
+fn with_own_name(rows: &LogicalPlan) -> Result<LogicalPlan, DataFusionError> {
+    let value = Expr::Column(Column::from(rows.schema().qualified_field(0))).alias(VALUE);
+    LogicalPlanBuilder::from(rows.clone()).project([value])?.build()
+}
+
+/// Gives that name where the library makes the condition by itself.
+fn renamed(node: LogicalPlan) -> Result<Transformed<LogicalPlan>, DataFusionError> {
+    let schema = node.inputs().first().map(|input| input.schema().clone());
+    let is_twice = |rows: &LogicalPlan| {
+        let (qualifier, field) = rows.schema().qualified_field(0);
+        qualifier.is_none()
+            && schema.as_ref().is_some_and(|schema| schema.has_column_with_unqualified_name(field.name()))
+    };
+    let names = NamePreserver::new(&node);
+    node.map_expressions(|expr| {
+        let name = names.save(&expr);
+        let renamed = expr.transform_up(|expr| match expr {
+            Expr::SetComparison(mut comparison) => {
+                comparison.subquery.subquery = with_own_name(&comparison.subquery.subquery)?.into();
+                Ok(Transformed::yes(Expr::SetComparison(comparison)))
+            }
+            // One that speaks of the query around it may have a column for that which is called so, too.
+            Expr::InSubquery(mut inner)
+                if is_twice(&inner.subquery.subquery) || !inner.subquery.outer_ref_columns.is_empty() =>
+            {
+                inner.subquery.subquery = with_own_name(&inner.subquery.subquery)?.into();
+                Ok(Transformed::yes(Expr::InSubquery(inner)))
+            }
+            other => Ok(Transformed::no(other)),
+        })?;
+        Ok(renamed.update_data(|expr| name.restore(expr)))
+    })
+}
+
+/// `EXISTS (SELECT ...)` and `x > ANY (SELECT ...)`, which the library knows in conditions alone, among columns.
+fn in_columns(node: LogicalPlan) -> Result<Transformed<LogicalPlan>, DataFusionError> {
+    let (LogicalPlan::Projection(_) | LogicalPlan::Aggregate(_)) = &node else { return Ok(Transformed::no(node)) };
+    let Some(schema) = node.inputs().first().map(|input| input.schema().clone()) else {
+        return Ok(Transformed::no(node));
+    };
+    let names = NamePreserver::new(&node);
+    node.map_expressions(|expr| {
+        let name = names.save(&expr);
+        let counted = expr.transform_up(|expr| match &expr {
+            Expr::Exists(Exists { subquery, negated }) => {
+                let found = some_row(&subquery.subquery, None)?;
+                Ok(Transformed::yes(if *negated { Expr::Not(Box::new(found)) } else { found }))
+            }
+            Expr::SetComparison(comparison) if !has_outer(&comparison.expr)? && !comparison.expr.is_volatile() => {
+                Ok(Transformed::yes(meaning_of_comparison(comparison, &schema)?))
+            }
+            _ => Ok(Transformed::no(expr)),
+        })?;
+        Ok(counted.update_data(|expr| name.restore(expr)))
+    })
+}
+
+/// What a comparison with some row or with all means, said by counting rows: one decides, else what is unknown, else none did.
+fn meaning_of_comparison(comparison: &SetComparison, schema: &DFSchema) -> Result<Expr, DataFusionError> {
+    let SetComparison { expr: sought, subquery, op, quantifier } = comparison;
+    let rows = &*subquery.subquery;
+    let value = Expr::Column(Column::new_unqualified(VALUE));
+    let (op, decided) = match quantifier {
+        SetQuantifier::Any => (Some(*op), true),
+        SetQuantifier::All => (op.negate(), false),
+    };
+    let op = op.ok_or_else(|| Error::NotSupported(format!("{} ALL among columns", comparison.op)))?;
+    let side = |expr| Box::new(expr);
+    let deciding = Expr::BinaryExpr(BinaryExpr { left: side(outer(sought, schema)?), op, right: side(value.clone()) });
+    let found = some_row(rows, Some(deciding))?;
+    let nulls = some_row(rows, Some(value.is_null()))?;
+    let unknown = nulls.or(sought.as_ref().clone().is_null().and(some_row(rows, None)?));
+    when(found, lit(decided)).when(unknown, lit(ScalarValue::Boolean(None))).otherwise(lit(!decided))
+}
+
+/// Whether there is a row for which a condition holds.
+fn some_row(rows: &LogicalPlan, condition: Option<Expr>) -> Result<Expr, DataFusionError> {
+    let mut rows = LogicalPlanBuilder::from(rows.clone());
     if let Some(condition) = condition {
         rows = rows.filter(condition)?;
     }
@@ -146,13 +228,13 @@ fn loses_nulls(node: &LogicalPlan) -> Result<bool, DataFusionError> {
 }
 
 /// Whether the library gets a condition of a filter wrong, or refuses it: a NOT IN that speaks of the query around it is
-/// more than its join for NOT IN can do.
+/// more than its join for NOT IN can do, and so is one of a value that is in no row: then it joins by nothing, and forgets NULLs.
 fn filter_loses(condition: &Expr, schema: &DFSchema) -> Result<bool, DataFusionError> {
-    let correlated = |inner: &InSubquery| !inner.subquery.outer_ref_columns.is_empty();
+    let is_more = |inner: &InSubquery| !inner.subquery.outer_ref_columns.is_empty() || !inner.expr.any_column_refs();
     match condition {
-        Expr::InSubquery(inner) => Ok(inner.negated && correlated(inner)),
+        Expr::InSubquery(inner) => Ok(inner.negated && is_more(inner)),
         Expr::Not(not) => match not.as_ref() {
-            Expr::InSubquery(inner) => Ok(correlated(inner)),
+            Expr::InSubquery(inner) => Ok(is_more(inner)),
             _ => condition_loses(condition, schema),
         },
         other => condition_loses(other, schema),

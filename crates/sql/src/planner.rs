@@ -45,9 +45,14 @@ use crate::interrupt::Interrupt;
 use crate::joining::JoinAlong;
 use crate::little::{Little, Merging};
 use crate::memory;
+use crate::multisets;
 use crate::naming;
 use crate::nesting;
+use crate::no_row;
 use crate::nulls;
+use crate::one_row;
+use crate::outer_names;
+use crate::outer_values;
 use crate::provider::{Catalog, Named, Provider};
 use crate::published::{self, PublishedProvider, Verdicts};
 use crate::publishing;
@@ -330,6 +335,7 @@ impl Planner {
         dialect::rewrite(&mut statement);
         self.know_facts(&statement, snapshot)?;
         self.expand(&mut statement, snapshot, depth + 1)?;
+        outer_names::qualified(&mut statement)?;
         let statement = LibraryStatement::Statement(Box::new(statement));
         self.resolve(&statement, snapshot, depth + 1)?;
         let plan = self.plan_resolved(statement)?;
@@ -372,8 +378,9 @@ impl Planner {
         let plan = self.state.statement_to_plan(statement);
         let plan = self.engine.executor.run(&self.interrupt, async { Ok(plan.await?) });
         plan.and_then(|plan| {
-            let plan = nulls::keep_unknown(coerce::unasked(nesting::bounded(plan)?)?)?;
-            forget_keys(plan)
+            let plan = multisets::counted(coerce::unasked(nesting::bounded(plan)?)?)?;
+            let plan = nulls::keep_unknown(one_row::aggregated(plan)?)?;
+            forget_keys(no_row::may_be(outer_values::brought_in(plan)?)?)
         })
     }
 
@@ -404,6 +411,7 @@ impl Planner {
     fn plan_rewritten(&mut self, mut statement: Statement, snapshot: &Snapshot) -> Result<LogicalPlan> {
         self.know_facts(&statement, snapshot)?;
         self.expand(&mut statement, snapshot, 0)?;
+        outer_names::qualified(&mut statement)?;
         let statement = LibraryStatement::Statement(Box::new(statement));
         self.resolve(&statement, snapshot, 0)?;
         self.plan_resolved(statement)

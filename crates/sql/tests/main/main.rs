@@ -43,6 +43,7 @@ mod series_bulk;
 mod series_options;
 mod series_order;
 mod staged;
+mod subqueries;
 mod summaries;
 mod swinging_door;
 mod systematic;
