@@ -1,5 +1,6 @@
 //! One connection: runs statements one after another.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -165,6 +166,9 @@ impl Session {
             notices.extend(verdicts.iter().map(told));
         }
         notices.extend(notes);
+        // A statement of several steps meets the same thing in each of them.
+        let mut told = HashSet::new();
+        notices.retain(|notice| told.insert(notice.clone()));
         notices
     }
 

@@ -402,7 +402,7 @@ fn layout(view: &dyn View, table: TableId) -> Vec<u8> {
 pub(super) fn emptied(table: &Table, cloud: &Cloud) -> Error {
     Error::Conflict(format!(
         "table {0}: more of its clouds than may fail show nothing of what they were told of it: if another client has dropped it, DROP TABLE \
-         {0} drops it here, too; if one has changed the key (`counterfoil rekey --data`), `counterfoil restore --from {1} NEW --key-file SHARES` brings it back; if they were emptied, \
+         {0} drops it here, too; if one has changed the key (`counterfoil rekey --data`), `counterfoil restore --from {1} NEW --key-file SHARES` brings it back; if they were emptied, or put back to before it was there, \
          REPAIR TABLE {0} TAKE OVER tells them anew",
         table.name, cloud.url
     ))
