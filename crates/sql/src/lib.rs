@@ -52,6 +52,7 @@ mod interrupt;
 mod interval_times;
 mod joined;
 mod joining;
+mod late_scan;
 mod leaf_node;
 mod limits;
 mod lists;

@@ -69,10 +69,11 @@ const PASSING: [&str; 15] = [
 /// Nodes that read what is in memory anyhow: what the database says of itself, and values that a statement has.
 const AT_HAND: [&str; 3] = ["DataSourceExec", "EmptyExec", "PlaceholderRowExec"];
 /// Nodes that read tables, or make rows up.
-const READING: [&str; 8] = [
+const READING: [&str; 9] = [
     "AnsweredScan",
     "DispersedScan",
     "JoinedScan",
+    "LateScan",
     "LazyMemoryExec",
     "PublishedScan",
     "SeriesScan",

@@ -43,6 +43,7 @@ use crate::incidents;
 use crate::information;
 use crate::interrupt::Interrupt;
 use crate::joining::JoinAlong;
+use crate::late_scan::Late;
 use crate::little::{Little, Merging};
 use crate::memory;
 use crate::multisets;
@@ -537,6 +538,7 @@ fn rules(
     // rows. Conditions are where they belong by then, and no scan of ours asks for filters that come while it runs.
     rules.retain(|rule| !rule.name().starts_with("FilterPushdown"));
     let behind = rules.iter().position(|rule| rule.name() == "aggregate_statistics").map_or(0, |place| place + 1);
+    rules.insert(behind, Arc::new(Late));
     rules.insert(behind, Arc::new(JoinAlong { switch: foreign_key_joins.clone() }));
     let shortcuts: [(&'static str, Cheaper); 3] = [
         ("from_last_sample", historian::from_last_sample),

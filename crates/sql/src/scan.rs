@@ -160,6 +160,17 @@ impl TableScan {
         TableScan::with(target, Vec::new(), schema, tests, None, Source::Whole { parts: 1 })
     }
 
+    /// The same scan with other tests: an index is asked anew.
+    ///
+    /// # Errors
+    /// As of [`TableScan::plan`].
+    pub(crate) fn with_tests(&self, tests: Vec<Test>) -> Result<Self> {
+        let parts = self.properties.output_partitioning().partition_count();
+        let reach = Reach { parts, room: self.room, heap_bytes: self.heap_bytes };
+        let (target, output) = (self.target.clone(), self.output.to_vec());
+        TableScan::plan(target, output, self.schema.clone(), tests, self.limit, reach)
+    }
+
     /// What is looked at.
     pub(crate) fn target(&self) -> &Target {
         &self.target

@@ -183,3 +183,32 @@ fn numbers_compare_though_no_type_has_room_for_both() {
         ("SELECT i FROM n WHERE m IS DISTINCT FROM 1.000", "9223372036854775807"),
     ]);
 }
+
+#[test]
+fn an_index_is_asked_for_what_a_subquery_says() {
+    let mut database = Database::after(
+        "CREATE TABLE big (id INTEGER PRIMARY KEY, n TEXT NOT NULL, p INTEGER, g INTEGER); CREATE INDEX ON big (p);
+         INSERT INTO big SELECT i, 'n' || i, NULLIF(i / 10, 0), i % 7 FROM generate_series(1, 40000) AS s(i)",
+    );
+    for ram in ["64MB", "64K"] {
+        database.expect(&[(&format!("SET ram = '{ram}'"), "SET")]);
+        let plan = database.ask("EXPLAIN SELECT id FROM big WHERE id = (SELECT max(id) FROM big WHERE g = 3)");
+        assert!(plan.contains("Index: big_pkey when its value is known"), "{plan}");
+        let plan = database.ask("EXPLAIN SELECT id FROM big WHERE g = (SELECT max(id) FROM big WHERE g = 3)");
+        assert!(!plan.contains("when its value is known"), "{plan}");
+        database.expect(&[
+            ("SELECT n FROM big WHERE id = (SELECT max(id) FROM big WHERE g = 3)", "n39994"),
+            ("SELECT id FROM big WHERE (SELECT 77) = p AND n <> 'n777' ORDER BY id LIMIT 2", "770\n771"),
+            ("SELECT count(*) FROM big WHERE p = (SELECT id FROM big WHERE n = 'n77')", "10"),
+            // So many that an index is of no use, none, and what is nothing's equal.
+            ("SELECT count(*) FROM big WHERE p = (SELECT 5) OR id = (SELECT 9)", "11"),
+            ("SELECT count(*) FROM big WHERE id = (SELECT max(id) + 1 FROM big)", "0"),
+            ("SELECT count(*) FROM big WHERE p = (SELECT p FROM big WHERE id = 3)", "0"),
+            ("BEGIN", "BEGIN"),
+            ("UPDATE big SET g = 100 WHERE p = (SELECT max(p) FROM big WHERE id < 100)", "UPDATE 10"),
+            ("DELETE FROM big WHERE id = (SELECT min(id) FROM big WHERE g = 100)", "DELETE 1"),
+            ("SELECT count(*), min(id) FROM big WHERE g = (SELECT 100)", "9|91"),
+            ("ROLLBACK", "ROLLBACK"),
+        ]);
+    }
+}
