@@ -13,7 +13,7 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::{ColumnarValue, Expr, Operator, ident};
-use datafusion::physical_expr::expressions::{BinaryExpr, Column};
+use datafusion::physical_expr::expressions::{BinaryExpr, CastExpr, Column};
 use datafusion::physical_expr::scalar_subquery::ScalarSubqueryExpr;
 use datafusion::physical_expr::{PhysicalExpr, split_conjunction};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
@@ -134,10 +134,18 @@ fn sought(condition: &Arc<dyn PhysicalExpr>, scan: &TableScan) -> Option<(usize,
     let equal = condition.downcast_ref::<BinaryExpr>().filter(|equal| *equal.op() == Operator::Eq)?;
     let (column, value) = [(equal.left(), equal.right()), (equal.right(), equal.left())]
         .into_iter()
-        .find_map(|(column, value)| Some((column.downcast_ref::<Column>()?, value)))?;
+        .find_map(|(column, value)| Some((column_of(column, scan)?, value)))?;
     value.downcast_ref::<ScalarSubqueryExpr>()?;
     match scan.output().get(column.index())? {
         Output::Column(place) => Some((*place, value.clone())),
         Output::RowId => None,
     }
+}
+
+/// The column that a side of a comparison is, also where it was made a wider integer: as many numbers are equal to it.
+fn column_of<'a>(side: &'a Arc<dyn PhysicalExpr>, scan: &TableScan) -> Option<&'a Column> {
+    let Some(cast) = side.downcast_ref::<CastExpr>() else { return side.downcast_ref::<Column>() };
+    let column = cast.expr().downcast_ref::<Column>()?;
+    let is_integer = scan.schema().field(column.index()).data_type().is_integer() && cast.cast_type().is_integer();
+    is_integer.then_some(column)
 }
