@@ -50,6 +50,40 @@ fn depth(plan: &LogicalPlan) -> Result<usize> {
     Ok(deepest)
 }
 
+/// Nodes that a plan may come to have when subqueries in it are told in other words, each of them several times: half a second.
+const GROWN_MAX: usize = 2048;
+
+/// What a plan had of nodes before its subqueries were told in other words.
+#[derive(Clone, Copy)]
+pub(crate) struct Written(usize);
+
+impl Written {
+    pub(crate) fn of(plan: &LogicalPlan) -> Result<Self> {
+        nodes(plan, usize::MAX).map(Self)
+    }
+
+    /// Refuses what has grown too much. It is asked after each step: a step makes copies that share what is in them, and the next one would
+    /// look at every one of them.
+    pub(crate) fn bounded(self, plan: LogicalPlan) -> Result<LogicalPlan> {
+        let most = GROWN_MAX.max(4 * self.0);
+        if nodes(&plan, most)? <= most {
+            return Ok(plan);
+        }
+        let text = "subqueries that are worked out several times nest too deep in expressions: write some as joins";
+        Err(Error::NotSupported(text.into()))
+    }
+}
+
+/// Nodes of a plan with those of its subqueries, as far as they are counted.
+fn nodes(plan: &LogicalPlan, most: usize) -> Result<usize> {
+    let mut nodes = 0;
+    plan.apply_with_subqueries(|_| {
+        nodes += 1;
+        Ok(if nodes > most { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    Ok(nodes)
+}
+
 /// Nodes of an expression.
 struct Size {
     written: u64,

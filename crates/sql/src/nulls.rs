@@ -24,6 +24,7 @@ use datafusion::logical_expr::{
 };
 
 use crate::error::{Error, Result};
+use crate::nesting::Written;
 
 /// What the column of a subquery is called where its rows are counted.
 const VALUE: &str = "__counterfoil_value";
@@ -32,10 +33,10 @@ const VALUE: &str = "__counterfoil_value";
 ///
 /// # Errors
 /// [`Error::NotSupported`] where that cannot be said.
-pub(crate) fn keep_unknown(plan: LogicalPlan) -> Result<LogicalPlan> {
+pub(crate) fn keep_unknown(plan: LogicalPlan, written: Written) -> Result<LogicalPlan> {
     let plan = plan.transform_up_with_subqueries(renamed)?.data;
-    let plan = plan.transform_up_with_subqueries(in_columns)?.data;
-    let plan = plan.transform_up_with_subqueries(counted)?.data;
+    let plan = written.bounded(plan.transform_up_with_subqueries(in_columns)?.data)?;
+    let plan = written.bounded(plan.transform_up_with_subqueries(counted)?.data)?;
     refuse_lost(&plan)?;
     Ok(plan)
 }

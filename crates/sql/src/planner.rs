@@ -48,7 +48,7 @@ use crate::little::{Little, Merging};
 use crate::memory;
 use crate::multisets;
 use crate::naming;
-use crate::nesting;
+use crate::nesting::{self, Written};
 use crate::no_row;
 use crate::nulls;
 use crate::one_row;
@@ -380,8 +380,11 @@ impl Planner {
         let plan = self.engine.executor.run(&self.interrupt, async { Ok(plan.await?) });
         plan.and_then(|plan| {
             let plan = multisets::counted(coerce::unasked(nesting::bounded(plan)?)?)?;
-            let plan = nulls::keep_unknown(one_row::aggregated(plan)?)?;
-            forget_keys(no_row::may_be(outer_values::brought_in(plan)?)?)
+            let written = Written::of(&plan)?;
+            let plan = written.bounded(one_row::aggregated(plan)?)?;
+            let plan = nulls::keep_unknown(plan, written)?;
+            let plan = written.bounded(outer_values::brought_in(plan)?)?;
+            forget_keys(no_row::may_be(plan)?)
         })
     }
 
