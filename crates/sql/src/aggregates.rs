@@ -22,6 +22,7 @@ use datafusion::scalar::ScalarValue;
 use crate::distinct::{Distinct, OfDistinct};
 use crate::error::Error;
 use crate::folding::{counts, numbers};
+use crate::sliding::{Asked, over_frame};
 
 type Native<T> = <T as ArrowPrimitiveType>::Native;
 
@@ -229,7 +230,10 @@ impl AggregateUDFImpl for Sum {
     ) -> Result<Box<dyn Accumulator>, DataFusionError> {
         match Of::asked_by(&arguments) {
             Some(of) => Ok(of.one(arguments.is_distinct)),
-            None => self.inner.create_sliding_accumulator(arguments),
+            None => match over_frame(Asked::Sum, &arguments) {
+                Some(sum) => Ok(sum),
+                None => self.inner.create_sliding_accumulator(arguments),
+            },
         }
     }
 

@@ -3,20 +3,26 @@
 //! The query library instead looks for a type that both sides have. It finds texts for bytes, which compare differently,
 //! and exact numbers for floating-point ones, which those do not fit into.
 
+use std::sync::Arc;
+
 use datafusion::arrow::datatypes::{DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType};
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{DFSchema, DataFusionError};
+use datafusion::common::{Column, DFSchema, DataFusionError};
 use datafusion::logical_expr::expr::{Between, BinaryExpr, Case, Cast, InList};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator};
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, Union};
 use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use crate::error::Error;
+use crate::interval_order;
 use crate::times::{self, Side};
 use crate::types::result_name;
 use crate::uuids;
 use crate::value::parse;
+
+/// Functions that answer one of their arguments.
+const CHOOSING: [&str; 5] = ["coalesce", "greatest", "least", "make_array", "nullif"];
 
 /// The two sides of an operator.
 ///
@@ -77,6 +83,9 @@ fn compared(left: Side, right: Side) -> Result<(Expr, Expr), DataFusionError> {
         let cast = |expr: Expr| Expr::Cast(Cast::new(Box::new(expr), wide.clone()));
         return Ok((cast(left.0), cast(right.0)));
     }
+    if interval_order::is_interval(&left.1) && interval_order::is_interval(&right.1) {
+        return Ok((interval_order::length(left.0), interval_order::length(right.0)));
+    }
     let (left, right) = times::sides(left, right);
     Ok((fitting(left.0, &left.1, &right.1)?, fitting(right.0, &right.1, &left.1)?))
 }
@@ -132,6 +141,7 @@ fn fitting(expr: Expr, own: &DataType, other: &DataType) -> Result<Expr, DataFus
 /// The comparisons that the library plans without asking for operators: IN, BETWEEN, CASE, IS DISTINCT FROM.
 pub(crate) fn unasked(plan: LogicalPlan) -> Result<LogicalPlan, DataFusionError> {
     let coerced = plan.transform_up_with_subqueries(|plan| {
+        let plan = floating_columns(plan)?;
         let mut schema = DFSchema::empty();
         for input in plan.inputs() {
             schema.merge(input.schema());
@@ -149,7 +159,7 @@ pub(crate) fn unasked(plan: LogicalPlan) -> Result<LogicalPlan, DataFusionError>
 /// As [`unasked`], for one expression.
 pub(crate) fn unasked_in(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>, DataFusionError> {
     let side = |expr: &Expr| Some((expr.clone(), expr.get_type(schema).ok()?));
-    let expr = beside_uuid(expr, schema);
+    let expr = floating_results(beside_uuid(expr, schema), schema);
     match &expr {
         Expr::InList(InList { expr: one, list, negated }) => {
             let Some(one) = side(one) else { return Ok(Transformed::no(expr)) };
@@ -192,6 +202,63 @@ pub(crate) fn unasked_in(expr: Expr, schema: &DFSchema) -> Result<Transformed<Ex
         }
         _ => Ok(Transformed::no(expr)),
     }
+}
+
+/// Where one of several results is a floating-point number, NUMERICs among them are, too: the library makes NUMERICs of 30 digits of both.
+fn floating_results(expr: Expr, schema: &DFSchema) -> Expr {
+    let is_numeric = |expr: &Expr| expr.get_type(schema).is_ok_and(|kind| kind.is_decimal());
+    let is_floating = |expr: &Expr| expr.get_type(schema).is_ok_and(|kind| kind.is_floating());
+    let double = |expr: Expr| match is_numeric(&expr) {
+        true => Expr::Cast(Cast::new(Box::new(expr), DataType::Float64)),
+        false => expr,
+    };
+    match expr {
+        Expr::Case(case) => {
+            let results = || case.when_then_expr.iter().map(|(_, then)| then).chain(&case.else_expr);
+            if !results().any(|result| is_floating(result)) || !results().any(|result| is_numeric(result)) {
+                return Expr::Case(case);
+            }
+            let cases = case.when_then_expr.into_iter().map(|(when, then)| (when, Box::new(double(*then)))).collect();
+            let otherwise = case.else_expr.map(|otherwise| Box::new(double(*otherwise)));
+            Expr::Case(Case::new(case.expr, cases, otherwise))
+        }
+        Expr::ScalarFunction(mut call)
+            if CHOOSING.contains(&call.func.name())
+                && call.args.iter().any(is_floating)
+                && call.args.iter().any(is_numeric) =>
+        {
+            call.args = call.args.into_iter().map(double).collect();
+            Expr::ScalarFunction(call)
+        }
+        other => other,
+    }
+}
+
+/// The same of what several queries answer in one column.
+fn floating_columns(plan: LogicalPlan) -> Result<LogicalPlan, DataFusionError> {
+    let LogicalPlan::Union(union) = &plan else { return Ok(plan) };
+    let kinds =
+        |at: usize| union.inputs.iter().filter_map(move |input| Some(input.schema().fields().get(at)?.data_type()));
+    let mixed = |at: usize| kinds(at).any(DataType::is_floating) && kinds(at).any(DataType::is_decimal);
+    let mixed: Vec<bool> = (0..union.schema.fields().len()).map(mixed).collect();
+    if !mixed.contains(&true) {
+        return Ok(plan);
+    }
+    let double = |input: &LogicalPlan| {
+        let columns = input.schema().iter().zip(&mixed).map(|((qualifier, field), mixed)| {
+            let column = Expr::Column(Column::from((qualifier, field)));
+            match *mixed && field.data_type().is_decimal() {
+                true => {
+                    let double = Expr::Cast(Cast::new(Box::new(column), DataType::Float64));
+                    double.alias_qualified(qualifier.cloned(), field.name())
+                }
+                false => column,
+            }
+        });
+        LogicalPlanBuilder::from(input.clone()).project(columns.collect::<Vec<_>>())?.build().map(Arc::new)
+    };
+    let inputs = union.inputs.iter().map(|input| double(input)).collect::<Result<_, DataFusionError>>()?;
+    Ok(LogicalPlan::Union(Union::try_new_with_loose_types(inputs)?))
 }
 
 /// A list as comparisons, if one of its numbers has no room beside what they are compared with.

@@ -25,16 +25,17 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, TimeUnit};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, DataFusionError};
 use datafusion::execution::session_state::SessionStateBuilder;
-use datafusion::logical_expr::expr::Cast;
+use datafusion::logical_expr::expr::{Cast, ScalarFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator};
 use datafusion::optimizer::AnalyzerRule;
+use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast::{
     self, BinaryOperator, CastKind, CharacterLength, DataType as SqlType, Function, FunctionArg, FunctionArgExpr,
     FunctionArgumentList, FunctionArguments, GroupByExpr, LimitClause, ObjectName, ObjectNamePart, Query, SelectItem,
@@ -53,6 +54,7 @@ use crate::functions::{self, Checked};
 use crate::growing;
 use crate::historian;
 use crate::idioms;
+use crate::interval_order;
 use crate::interval_times;
 use crate::lists;
 use crate::means;
@@ -61,6 +63,8 @@ use crate::null_equal;
 use crate::planner;
 use crate::statement::{ident, quoted};
 use crate::times;
+use crate::using;
+use crate::windows;
 
 /// Adds our functions and rules to a session of the query library.
 pub(crate) fn register(mut state: SessionStateBuilder) -> SessionStateBuilder {
@@ -92,6 +96,12 @@ struct Rewriter;
 
 impl VisitorMut for Rewriter {
     type Break = ();
+
+    fn post_visit_select(&mut self, select: &mut ast::Select) -> ControlFlow<()> {
+        windows::name_nothing(select);
+        using::written_out(select);
+        ControlFlow::Continue(())
+    }
 
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
         naming::tell_casts_apart(query);
@@ -237,6 +247,9 @@ fn other_function(function: &mut Function) -> Option<ast::Expr> {
                 .then(|| inner.clone())
         }
         "variance" => renamed(name, "var_samp"),
+        // The library's own take the first one alone.
+        "array_remove" => renamed(name, "array_remove_all"),
+        "array_replace" => renamed(name, "array_replace_all"),
         "ceiling" => renamed(name, "ceil"),
         "sign" => renamed(name, "signum"),
         "clock_timestamp" | "statement_timestamp" | "transaction_timestamp" => renamed(name, "now"),
@@ -444,6 +457,15 @@ impl ExprPlanner for Operators {
             BinaryOperator::Plus if left.is_integer() && right == DataType::Date32 => {
                 Ok(PlannerResult::Planned(functions::add_days(expr.right, expr.left, false)))
             }
+            // With what is left of a day: the library keeps the day alone.
+            BinaryOperator::Plus | BinaryOperator::Minus
+                if left == DataType::Date32 && interval_order::is_interval(&right) =>
+            {
+                Ok(PlannerResult::Planned(moved(expr.left, expr.right, matches!(expr.op, BinaryOperator::Minus))))
+            }
+            BinaryOperator::Plus if interval_order::is_interval(&left) && right == DataType::Date32 => {
+                Ok(PlannerResult::Planned(moved(expr.right, expr.left, false)))
+            }
             BinaryOperator::Minus if left == DataType::Date32 && right == DataType::Date32 => {
                 let days = |expr: Expr| {
                     let days = Expr::Cast(Cast::new(Box::new(expr), DataType::Int32));
@@ -456,6 +478,13 @@ impl ExprPlanner for Operators {
             _ => Ok(PlannerResult::Original(expr)),
         }
     }
+}
+
+/// A date and an interval: the beginning of the day and that, which is a time.
+fn moved(date: Expr, interval: Expr, back: bool) -> Expr {
+    let start = Expr::Cast(Cast::new(Box::new(date), DataType::Timestamp(TimeUnit::Microsecond, None)));
+    let op = if back { Operator::Minus } else { Operator::Plus };
+    Expr::BinaryExpr(BinaryExpr::new(Box::new(start), op, Box::new(interval)))
 }
 
 /// Whether an expression is arithmetic with a number: a sum of a date and a number is no longer written this way.
@@ -527,12 +556,27 @@ fn settle(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
         Expr::ScalarFunction(call)
             if call.args.len() == 1 && matches!(call.func.name(), "floor" | "ceil" | "trunc") =>
         {
-            let whole = Expr::ScalarFunction(call);
+            let whole = Expr::ScalarFunction(with_a_digit_more(call, schema));
             match whole.get_type(schema) {
                 Ok(DataType::Decimal128(precision, scale)) if scale > 0 => {
                     Transformed::yes(Expr::Cast(Cast::new(Box::new(whole), DataType::Decimal128(precision, 0))))
                 }
                 _ => Transformed::no(whole),
+            }
+        }
+        // Halves go to the even side, as for casts.
+        Expr::ScalarFunction(mut call)
+            if call.func.name() == "round"
+                && call.args.len() == 1
+                && call.args[0].get_type(schema).is_ok_and(|kind| kind == DataType::Float64) =>
+        {
+            Transformed::yes(functions::round_even(call.args.swap_remove(0)))
+        }
+        // The least integer has no opposite.
+        Expr::Negative(inner) if !matches!(*inner, Expr::Literal(..)) && is_whole(&inner, schema) => {
+            match inner.get_type(schema).and_then(|kind| ScalarValue::new_zero(&kind)) {
+                Ok(zero) => Transformed::yes(functions::checked(Checked::Subtract, Expr::Literal(zero, None), *inner)),
+                Err(_) => Transformed::no(Expr::Negative(inner)),
             }
         }
         // A quoted literal is read as the type that is wanted of it, in all the forms that PostgreSQL knows.
@@ -557,6 +601,16 @@ fn settle(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
         },
         other => Transformed::no(other),
     }
+}
+
+/// What rounds a NUMERIC to whole numbers, with room for the one that has a digit more.
+fn with_a_digit_more(mut call: ScalarFunction, schema: &DFSchema) -> ScalarFunction {
+    if let Ok(DataType::Decimal128(precision @ ..DECIMAL128_MAX_PRECISION, scale)) = call.args[0].get_type(schema) {
+        let wider = DataType::Decimal128(precision + 1, scale);
+        let argument = call.args.swap_remove(0);
+        call.args.push(Expr::Cast(Cast::new(Box::new(argument), wider)));
+    }
+    call
 }
 
 /// Whether the left side of arithmetic with an integer is one too. What is checked already is.

@@ -75,8 +75,27 @@ impl ScalarUDFImpl for Growing {
             let text = format!("{} would answer more than {} MiB at once", self.name(), BYTES_MAX >> 20);
             return Err(Error::Memory(text).into());
         }
-        self.inner.invoke_with_args(arguments)
+        self.inner
+            .invoke_with_args(ScalarFunctionArgs { args: up_to_something(self.growth, arguments.args)?, ..arguments })
     }
+}
+
+/// Fewer letters than none are none: the library takes them for very many.
+fn up_to_something(growth: Growth, mut arguments: Vec<ColumnarValue>) -> Result<Vec<ColumnarValue>, DataFusionError> {
+    let [_, letters, ..] = &mut arguments[..] else { return Ok(arguments) };
+    if growth == Growth::UpTo {
+        *letters = match letters.cast_to(&DataType::Int64, None)? {
+            ColumnarValue::Scalar(ScalarValue::Int64(letters)) => {
+                ColumnarValue::Scalar(ScalarValue::Int64(letters.map(|letters| letters.max(0))))
+            }
+            ColumnarValue::Array(letters) => {
+                let letters = letters.as_primitive::<Int64Type>().unary::<_, Int64Type>(|letters| letters.max(0));
+                ColumnarValue::Array(Arc::new(letters))
+            }
+            other => other,
+        };
+    }
+    Ok(arguments)
 }
 
 /// Bytes of all answers, or more.

@@ -18,8 +18,8 @@ use crate::dialect::call;
 use crate::functions;
 use crate::statement::quoted;
 
-/// The largest power of ten of a number that is a NUMERIC; beyond it is a DOUBLE PRECISION.
-const EXPONENT_MAX: i64 = 60;
+/// Digits of a number that is a NUMERIC; one with more is a DOUBLE PRECISION.
+const DIGITS_MAX: i64 = 38;
 
 /// What an expression is here, if that is another one.
 pub(crate) fn rewritten(expr: &Expr) -> Option<Expr> {
@@ -32,6 +32,11 @@ pub(crate) fn rewritten(expr: &Expr) -> Option<Expr> {
             Expr::Tuple(row) => row_in(row, list, *negated),
             _ => None,
         },
+        // The library takes the sign for that of the first part alone.
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr: inner } if matches!(**inner, Expr::Interval(_)) => {
+            let (op, expr) = (UnaryOperator::Minus, Box::new(nested((**inner).clone())));
+            Some(Expr::UnaryOp { op, expr })
+        }
         Expr::IsNull(inner) => match inner.as_ref() {
             Expr::Tuple(row) => Some(each(row, Expr::IsNull)),
             _ => None,
@@ -198,19 +203,42 @@ fn literal(value: &Literal) -> Option<Expr> {
     match value {
         Literal::UnicodeStringLiteral(text) => Some(quoted(text.clone())),
         Literal::Number(text, _) => {
-            let (_, exponent) = text.split_once(['e', 'E'])?;
-            let exponent: i64 = exponent.parse().ok()?;
-            let double = SqlType::Double(ExactNumberInfo::None);
-            (exponent.abs() > EXPONENT_MAX).then(|| cast_to(quoted(text.clone()), double))
+            let (digits, exponent) = text.split_once(['e', 'E'])?;
+            let written = exponent.parse().ok().and_then(|exponent| written_out(digits, exponent));
+            Some(written.unwrap_or_else(|| cast_to(quoted(text.clone()), SqlType::Double(ExactNumberInfo::None))))
         }
         _ => None,
     }
 }
 
+/// A number without its exponent, which the library takes for digits behind the point, fewer than none; none: it is no NUMERIC.
+fn written_out(digits: &str, exponent: i64) -> Option<Expr> {
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let point = i64::try_from(whole.len()).ok()?.checked_add(exponent)?;
+    let digits = [whole, fraction].concat();
+    let count = i64::try_from(digits.len()).ok()?;
+    if point.max(0).max(count) - point.min(0) > DIGITS_MAX {
+        return None;
+    }
+    let zeros = |count: i64| "0".repeat(usize::try_from(count).unwrap_or(0));
+    let number = |text: String| Expr::Value(Literal::Number(text, false).into());
+    if point >= count {
+        // It would be an integer.
+        let text = [digits, zeros(point - count)].concat();
+        let precision = ExactNumberInfo::PrecisionAndScale(text.len() as u64, 0);
+        return Some(cast_to(number(text), SqlType::Numeric(precision)));
+    }
+    let at = usize::try_from(point.max(0)).ok()?;
+    Some(number(format!("{}.{}{}", if at == 0 { "0" } else { &digits[..at] }, zeros(-point), &digits[at..])))
+}
+
 fn cast(expr: &Expr, kind: &SqlType) -> Option<Expr> {
     match kind {
         SqlType::Interval { .. } => {
-            let text = interval_text(text_of(expr)?)?;
+            let text = text_of(expr)?;
+            // As many seconds, if it says no unit.
+            let is_number = scale_of(text.trim()).is_some();
+            let text = if is_number { format!("{} seconds", text.trim()) } else { interval_text(text)? };
             Some(cast_to(quoted(text), kind.clone()))
         }
         SqlType::Numeric(ExactNumberInfo::None) | SqlType::Decimal(ExactNumberInfo::None) => {

@@ -49,6 +49,7 @@ mod information;
 mod inner_node;
 mod insert;
 mod interrupt;
+mod interval_order;
 mod interval_times;
 mod joined;
 mod joining;
@@ -91,6 +92,7 @@ mod session;
 mod settings;
 mod shortcut;
 mod show;
+mod sliding;
 mod slot;
 mod slots;
 mod spill;
@@ -105,10 +107,12 @@ mod tokens;
 mod transaction;
 pub mod types;
 mod unordered;
+mod using;
 mod uuids;
 pub mod value;
 mod views;
 mod waiting;
+mod windows;
 mod wording;
 
 /// The version of PostgreSQL whose ways these are: clients go by it when they ask the catalogue.

@@ -23,6 +23,7 @@ use datafusion::scalar::ScalarValue;
 use crate::aggregates::overflow;
 use crate::distinct::{Distinct, OfDistinct};
 use crate::folding::{counts, numbers};
+use crate::sliding::{Asked, over_frame};
 
 /// Digits of exact sums: 2^64 values of BIGINT fit.
 const SUM_DIGITS: u8 = 38;
@@ -203,7 +204,10 @@ impl AggregateUDFImpl for Mean {
     ) -> Result<Box<dyn Accumulator>, DataFusionError> {
         match Of::new(arguments.expr_fields[0].data_type()) {
             Some(_) => self.accumulator(arguments),
-            None => self.inner.create_sliding_accumulator(arguments),
+            None => match over_frame(Asked::Mean, &arguments) {
+                Some(mean) => Ok(mean),
+                None => self.inner.create_sliding_accumulator(arguments),
+            },
         }
     }
 

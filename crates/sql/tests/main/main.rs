@@ -3,6 +3,7 @@
 mod append;
 mod basics;
 mod beside;
+mod beside_postgresql;
 mod catalog;
 mod catalogue;
 mod changes;

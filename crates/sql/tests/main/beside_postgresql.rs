@@ -1,0 +1,150 @@
+//! What PostgreSQL 15 answers where the query library answers otherwise without a word, each seen there.
+
+use crate::database::Database;
+
+/// With much memory and with little.
+fn expect(before: &str, questions: &[(&str, &str)]) {
+    for ram in ["64MB", "64K"] {
+        let mut database = if before.is_empty() { Database::new() } else { Database::after(before) };
+        database.expect(&[(&format!("SET ram = '{ram}'"), "SET")]);
+        database.expect(questions);
+    }
+}
+
+#[test]
+fn numbers_with_an_exponent_are_exact() {
+    expect(
+        "CREATE TABLE t (d DOUBLE PRECISION, v INTEGER); CREATE INDEX ON t (d); INSERT INTO t VALUES (100000, 1), (1e15, 2), (6.02e23, 3)",
+        &[
+            ("SELECT v FROM t WHERE d = 1e5", "1"),
+            ("SELECT v FROM t WHERE d > 1e5 AND d < 6.02E+23", "2"),
+            ("SELECT v FROM t WHERE d IN (1e15, 6.02e23) ORDER BY v", "2\n3"),
+            ("SELECT d / 1e5 FROM t WHERE v = 1", "1"),
+            ("SELECT v * 1e3, v + 1e3, v * 1e-3 FROM t WHERE v = 2", "2000|1002|0.002"),
+            ("SELECT 1e5, 1.5e-3, 12.5e1, .5e1, 1e38", "100000|0.0015|125|5|1e+38"),
+        ],
+    );
+}
+
+#[test]
+fn intervals_compare_by_how_long_they_are() {
+    expect(
+        "",
+        &[
+            ("SELECT timestamp '2024-03-01' - timestamp '2024-01-01' > interval '30 days'", "true"),
+            ("SELECT interval '1 day' = interval '24 hours', interval '1 month' = interval '30 days'", "true|true"),
+            ("SELECT interval '25 hours' > interval '1 day', interval '1 month' < interval '29 days'", "true|false"),
+            ("SELECT interval '2 days' BETWEEN interval '47 hours' AND interval '49 hours'", "true"),
+            ("SELECT interval '1 day' IS DISTINCT FROM interval '24 hours', NULL > interval '1 day'", "false|NULL"),
+            ("SELECT timestamp '2024-01-10' + (-interval '1 day 2 hours')", "2024-01-08 22:00:00"),
+            ("SELECT '30'::interval = interval '30 seconds', '12.6'::interval < interval '13 seconds'", "true|true"),
+        ],
+    );
+}
+
+#[test]
+fn a_date_and_an_interval_are_a_time() {
+    expect(
+        "CREATE TABLE t (dt DATE); INSERT INTO t VALUES ('2024-01-31')",
+        &[
+            (
+                "SELECT date '2024-01-01' + interval '36 hours', interval '1 day' + dt FROM t",
+                "2024-01-02 12:00:00|2024-02-01 00:00:00",
+            ),
+            (
+                "SELECT dt - interval '1 hour', dt + interval '1 month' FROM t",
+                "2024-01-30 23:00:00|2024-02-29 00:00:00",
+            ),
+            ("SELECT count(*) FROM t WHERE timestamp '2024-01-31 11:00' < dt + interval '12 hours'", "1"),
+            ("SELECT dt + 2, dt - 1, dt - date '2024-01-01' FROM t", "2024-02-02|2024-01-30|30"),
+        ],
+    );
+}
+
+#[test]
+fn windows_go_on_from_what_they_name() {
+    expect(
+        "CREATE TABLE t (g INTEGER, v INTEGER); INSERT INTO t VALUES (1, 1), (1, 2), (2, 5)",
+        &[
+            (
+                "SELECT g, v, sum(v) OVER (w ORDER BY v), sum(v) OVER (w), sum(v) OVER w, count(*) OVER w2 FROM t \
+                 WINDOW w AS (PARTITION BY g), w2 AS (w ORDER BY v) ORDER BY g, v",
+                "1|1|1|3|3|1\n1|2|3|3|3|2\n2|5|5|5|5|1",
+            ),
+            (
+                "SELECT v, (SELECT max(s) FROM (SELECT sum(v) OVER (w) AS s FROM t u WINDOW w AS (PARTITION BY v)) q) FROM t \
+                 WINDOW w AS (ORDER BY g) ORDER BY v",
+                "1|5\n2|5\n5|5",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn using_makes_one_column_of_two() {
+    expect(
+        "CREATE TABLE a (k INTEGER, x TEXT); CREATE TABLE b (y TEXT, k INTEGER); CREATE TABLE c (k INTEGER, z INTEGER);
+         INSERT INTO a VALUES (1, 'a1'), (3, 'a3'); INSERT INTO b VALUES ('b2', 2), ('b3', 3); INSERT INTO c VALUES (2, 7), (4, 8)",
+        &[
+            ("SELECT k, x, y FROM a FULL JOIN b USING (k) ORDER BY k", "1|a1|NULL\n2|NULL|b2\n3|a3|b3"),
+            ("SELECT k FROM a RIGHT JOIN b USING (k) ORDER BY k", "2\n3"),
+            ("SELECT * FROM a JOIN b USING (k)", "3|a3|b3"),
+            ("SELECT * FROM a FULL JOIN b USING (k) FULL JOIN c USING (k) ORDER BY k", "1|a1|NULL|NULL\n2|NULL|b2|7\n3|a3|b3|NULL\n4|NULL|NULL|8"),
+            ("SELECT a.k, b.k, k FROM a LEFT JOIN b USING (k) WHERE k < 3", "1|NULL|1"),
+            ("SELECT a.*, y FROM a JOIN b USING (k) WHERE k = 3", "3|a3|b3"),
+            ("SELECT max(k), count(*) FROM a FULL JOIN b USING (k) WHERE k > 1", "3|2"),
+            ("SELECT k, count(*) FROM a FULL JOIN b USING (k) GROUP BY k HAVING k <> 2 ORDER BY k", "1|1\n3|1"),
+            ("SELECT k FROM a JOIN b USING (k) WHERE EXISTS (SELECT 1 FROM c WHERE k = 4)", "3"),
+            ("CREATE VIEW v AS SELECT * FROM a FULL JOIN b USING (k)", "CREATE VIEW"),
+            ("SELECT k, x, y FROM v WHERE k = 2", "2|NULL|b2"),
+        ],
+    );
+}
+
+#[test]
+fn frames_that_move_forget_what_leaves_them() {
+    expect(
+        "CREATE TABLE t (i INTEGER, x DOUBLE PRECISION); INSERT INTO t VALUES (1, 1e20), (2, 1), (3, 1), (4, 'NaN'), (5, 2), (6, NULL), (7, 4)",
+        &[
+            (
+                "SELECT i, sum(x) OVER (ORDER BY i ROWS 1 PRECEDING) FROM t ORDER BY i",
+                "1|1e+20\n2|1e+20\n3|2\n4|NaN\n5|NaN\n6|2\n7|4",
+            ),
+            (
+                "SELECT i, avg(x) OVER (ORDER BY i ROWS BETWEEN 1 FOLLOWING AND 2 FOLLOWING) FROM t WHERE i <> 4 ORDER BY i",
+                "1|1\n2|1.5\n3|2\n5|4\n6|4\n7|NULL",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn results_of_doubles_and_numerics_are_doubles() {
+    expect(
+        "CREATE TABLE t (d DOUBLE PRECISION); INSERT INTO t VALUES ('1e-20'), ('NaN'), (NULL)",
+        &[
+            (
+                "SELECT coalesce(d, 0.5), greatest(d, 0.25) FROM t WHERE d IS NULL OR d < 1 ORDER BY 1",
+                "1e-20|0.25\n0.5|0.25",
+            ),
+            ("SELECT CASE WHEN d > 1 THEN d ELSE 0.5 END FROM t WHERE d IS NOT NULL ORDER BY 1", "0.5\nNaN"),
+            ("SELECT d FROM t WHERE d < 1 UNION ALL SELECT 0.5 ORDER BY 1", "1e-20\n0.5"),
+            ("SELECT nullif(d, 0.5) FROM t WHERE d < 1", "1e-20"),
+        ],
+    );
+}
+
+#[test]
+fn numbers_round_and_turn_as_they_do_there() {
+    expect(
+        "CREATE TABLE t (a BIGINT, s SMALLINT, n NUMERIC(3, 2)); INSERT INTO t VALUES (-9223372036854775808, 5, 9.99)",
+        &[
+            ("SELECT round(2.5::double precision), round(2.5), round(-1.5::double precision)", "2|3|-2"),
+            ("SELECT ceil(99.5), ceil(n), floor(-n), trunc(n) FROM t", "100|10|-10|9"),
+            ("SELECT -s, -(-s) FROM t", "-5|5"),
+            ("SELECT -a FROM t", "error: an integer is out of range"),
+            ("SELECT array_remove(array[1, 2, 1], 1), array_replace(array[1, 2, 1], 1, 9)", "{2}|{9,2,9}"),
+            ("SELECT lpad('abc', x, 'x'), rpad('abc', x) FROM (VALUES (-1), (4)) AS v(x)", "|\nxabc|abc "),
+        ],
+    );
+}
