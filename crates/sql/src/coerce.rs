@@ -8,13 +8,15 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::{DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType};
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, DFSchema, DataFusionError};
+use datafusion::functions::unicode;
 use datafusion::logical_expr::expr::{Between, BinaryExpr, Case, Cast, InList};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, Union};
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, Union, lit};
 use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use crate::error::Error;
+use crate::functions;
 use crate::interval_order;
 use crate::times::{self, Side};
 use crate::types::result_name;
@@ -204,6 +206,14 @@ pub(crate) fn unasked_in(expr: Expr, schema: &DFSchema) -> Result<Transformed<Ex
     }
 }
 
+/// What is put together with texts, as a cast shows it, where the library would write it in its own way.
+pub(crate) fn shown(expr: Expr, schema: &DFSchema) -> Expr {
+    let is_shown_otherwise = |kind: DataType| {
+        kind == DataType::Boolean || kind.is_floating() || kind.is_temporal() || interval_order::is_interval(&kind)
+    };
+    if expr.get_type(schema).is_ok_and(is_shown_otherwise) { functions::as_text(expr) } else { expr }
+}
+
 /// Where one of several results is a floating-point number, NUMERICs among them are, too: the library makes NUMERICs of 30 digits of both.
 fn floating_results(expr: Expr, schema: &DFSchema) -> Expr {
     let is_numeric = |expr: &Expr| expr.get_type(schema).is_ok_and(|kind| kind.is_decimal());
@@ -228,6 +238,15 @@ fn floating_results(expr: Expr, schema: &DFSchema) -> Expr {
                 && call.args.iter().any(is_numeric) =>
         {
             call.args = call.args.into_iter().map(double).collect();
+            Expr::ScalarFunction(call)
+        }
+        Expr::ScalarFunction(mut call) if matches!(call.func.name(), "concat" | "concat_ws") => {
+            // These write the first letter of a truth.
+            let written = |argument: Expr| match argument.get_type(schema) {
+                Ok(DataType::Boolean) => unicode::left().call(vec![functions::as_text(argument), lit(1_i64)]),
+                _ => shown(argument, schema),
+            };
+            call.args = call.args.into_iter().map(written).collect();
             Expr::ScalarFunction(call)
         }
         other => other,

@@ -30,7 +30,7 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, DataFusionError};
 use datafusion::execution::session_state::SessionStateBuilder;
-use datafusion::logical_expr::expr::{Cast, ScalarFunction};
+use datafusion::logical_expr::expr::{Case, Cast, ScalarFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator};
@@ -59,9 +59,11 @@ use crate::interval_times;
 use crate::lists;
 use crate::means;
 use crate::naming;
+use crate::no_row;
 use crate::null_equal;
 use crate::planner;
 use crate::statement::{ident, quoted};
+use crate::time_patterns;
 use crate::times;
 use crate::using;
 use crate::windows;
@@ -255,7 +257,7 @@ fn other_function(function: &mut Function) -> Option<ast::Expr> {
         "clock_timestamp" | "statement_timestamp" | "transaction_timestamp" => renamed(name, "now"),
         "to_date" | "to_timestamp" => {
             let pattern = arguments.nth(1)?;
-            let text = time_pattern(idioms::text_of(pattern)?);
+            let text = time_patterns::of_strftime(idioms::text_of(pattern)?)?;
             *pattern = quoted(text);
             None
         }
@@ -276,8 +278,9 @@ fn other_function(function: &mut Function) -> Option<ast::Expr> {
             if let Some(ast::Expr::Value(pattern)) = arguments.nth(1)
                 && let ast::Value::SingleQuotedString(text) = &mut pattern.value
                 && !text.contains('%')
+                && let Some(other) = time_patterns::of_strftime(text)
             {
-                *text = time_pattern(text);
+                *text = other;
             }
             None
         }
@@ -300,52 +303,6 @@ fn renamed(name: &mut ast::Ident, to: &str) -> Option<ast::Expr> {
     None
 }
 
-/// A pattern of PostgreSQL's `to_char` for times, as `strftime` writes it.
-fn time_pattern(pattern: &str) -> String {
-    const PARTS: &[(&str, &str)] = &[
-        ("YYYY", "%Y"),
-        ("HH24", "%H"),
-        ("HH12", "%I"),
-        ("Month", "%B"),
-        ("IYYY", "%G"),
-        ("DDD", "%j"),
-        ("Mon", "%b"),
-        ("Day", "%A"),
-        ("YY", "%y"),
-        ("MM", "%m"),
-        ("DD", "%d"),
-        ("Dy", "%a"),
-        ("HH", "%I"),
-        ("MI", "%M"),
-        ("SS", "%S"),
-        ("MS", "%3f"),
-        ("US", "%6f"),
-        ("AM", "%p"),
-        ("PM", "%p"),
-        ("IW", "%V"),
-        ("TZ", "%Z"),
-    ];
-    let mut out = String::new();
-    let mut rest = pattern;
-    'parts: while let Some(letter) = rest.chars().next() {
-        for (theirs, ours) in PARTS {
-            if let Some(tail) = rest.strip_prefix(theirs) {
-                out.push_str(ours);
-                rest = tail;
-                continue 'parts;
-            }
-        }
-        if let Some((quoted, tail)) = rest.strip_prefix('"').and_then(|tail| tail.split_once('"')) {
-            out.push_str(quoted);
-            rest = tail;
-            continue;
-        }
-        out.push(letter);
-        rest = &rest[letter.len_utf8()..];
-    }
-    out
-}
-
 /// Refuses what the library would answer wrongly.
 ///
 /// # Errors
@@ -365,6 +322,9 @@ pub(crate) fn refuse(statement: &Statement) -> Result<(), Error> {
         {
             ControlFlow::Break("LIKE with ESCAPE and a pattern that is computed")
         }
+        ast::Expr::Function(function) if has_unknown_pattern(function) => ControlFlow::Break(
+            "to_char, to_date or to_timestamp with parts other than YYYY, YY, MM, Mon, Month, DD, DDD, Dy, Day, HH24, HH12, MI, SS, MS, US, AM, IYYY, IW, TZ",
+        ),
         ast::Expr::Cast { data_type: SqlType::Array(_), .. } => ControlFlow::Break("casts to arrays"),
         ast::Expr::Value(ast::ValueWithSpan { value: ast::Value::SingleQuotedByteStringLiteral(_), .. }) => {
             ControlFlow::Break("bit strings")
@@ -377,6 +337,16 @@ pub(crate) fn refuse(statement: &Statement) -> Result<(), Error> {
         (ControlFlow::Break(what), _) | (_, ControlFlow::Break(what)) => Err(Error::NotSupported(what.into())),
         _ => Ok(()),
     }
+}
+
+/// Whether a time is to be written or read by a pattern with parts that are not known here.
+fn has_unknown_pattern(function: &Function) -> bool {
+    let [ObjectNamePart::Identifier(name)] = &function.name.0[..] else { return false };
+    let FunctionArguments::List(list) = &function.args else { return false };
+    let [_, FunctionArg::Unnamed(FunctionArgExpr::Expr(pattern))] = &list.args[..] else { return false };
+    let is_of_times = ["to_char", "to_date", "to_timestamp"].iter().any(|known| name.value.eq_ignore_ascii_case(known));
+    let is_unknown = |text: &str| !text.contains('%') && time_patterns::of_strftime(text).is_none();
+    is_of_times && idioms::text_of(pattern).is_some_and(is_unknown)
 }
 
 /// The library reads TABLESAMPLE and takes all rows.
@@ -424,6 +394,12 @@ impl ExprPlanner for Operators {
     ) -> Result<PlannerResult<RawBinaryExpr>, DataFusionError> {
         if let Some(planned) = interval_times::planned(&expr.left, &expr.op, &expr.right) {
             return Ok(PlannerResult::Planned(planned));
+        }
+        if expr.op == BinaryOperator::StringConcat {
+            let RawBinaryExpr { op, left, right } = expr;
+            // Of a chain the left side is a text.
+            let left = if is_concatenated(&left) { left } else { coerce::shown(left, schema) };
+            return Ok(PlannerResult::Original(RawBinaryExpr { op, left, right: coerce::shown(right, schema) }));
         }
         let (left, right) = coerce::operands(expr.left, &expr.op, expr.right, schema)?;
         let expr = RawBinaryExpr { op: expr.op, left, right };
@@ -478,6 +454,10 @@ impl ExprPlanner for Operators {
             _ => Ok(PlannerResult::Original(expr)),
         }
     }
+}
+
+fn is_concatenated(expr: &Expr) -> bool {
+    matches!(expr, Expr::BinaryExpr(BinaryExpr { op: Operator::StringConcat, .. }))
 }
 
 /// A date and an interval: the beginning of the day and that, which is a time.
@@ -572,6 +552,7 @@ fn settle(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
         {
             Transformed::yes(functions::round_even(call.args.swap_remove(0)))
         }
+        Expr::Case(case) if may_fail_behind_a_guard(&case, schema) => Transformed::yes(guarded(case)),
         // The least integer has no opposite.
         Expr::Negative(inner) if !matches!(*inner, Expr::Literal(..)) && is_whole(&inner, schema) => {
             match inner.get_type(schema).and_then(|kind| ScalarValue::new_zero(&kind)) {
@@ -601,6 +582,27 @@ fn settle(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
         },
         other => Transformed::no(other),
     }
+}
+
+/// Whether a CASE is a condition of which a part that is not asked may be an error: `CASE WHEN v = 0 THEN false ELSE 10 / v > 1 END`.
+fn may_fail_behind_a_guard(case: &Case, schema: &DFSchema) -> bool {
+    let is_truth = |expr: &Expr| expr.get_type(schema).is_ok_and(|kind| kind == DataType::Boolean);
+    let may_fail = |expr: &Expr| match expr {
+        Expr::BinaryExpr(BinaryExpr { op, .. }) => matches!(op, Operator::Divide | Operator::Modulo),
+        Expr::Cast(_) | Expr::ScalarFunction(_) => true,
+        _ => false,
+    };
+    let results = || case.when_then_expr.iter().map(|(_, then)| then).chain(&case.else_expr);
+    let all = || case.when_then_expr.iter().map(|(when, _)| when).chain(results());
+    results().all(|result| is_truth(result)) && all().any(|part| part.exists(|expr| Ok(may_fail(expr))).unwrap_or(true))
+}
+
+/// The same as a number that is compared: of a condition the library makes ANDs and ORs, which ask all of it.
+fn guarded(mut case: Case) -> Expr {
+    let number = |truth: Expr| Box::new(Expr::Cast(Cast::new(Box::new(truth), DataType::Int8)));
+    case.when_then_expr = case.when_then_expr.into_iter().map(|(when, then)| (when, number(*then))).collect();
+    case.else_expr = case.else_expr.map(|otherwise| number(*otherwise));
+    no_row::as_it_is(Expr::Case(case)).eq(Expr::Literal(ScalarValue::Int8(Some(1)), None))
 }
 
 /// What rounds a NUMERIC to whole numbers, with room for the one that has a digit more.

@@ -88,6 +88,7 @@ static ROUND_EVEN: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Builtin::function
 static ADD_DAYS: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Builtin::function("add_days", What::AddDays, 2));
 static SUBTRACT_DAYS: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Builtin::function("subtract_days", What::SubtractDays, 2));
+static TEXT: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Builtin::function(TO_TEXT, What::Text, 1));
 static ADD: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Builtin::function("plus", What::Checked(Checked::Add), 2));
 static SUBTRACT: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Builtin::function("minus", What::Checked(Checked::Subtract), 2));
@@ -141,6 +142,11 @@ pub(crate) fn is_checked(expr: &Expr) -> bool {
 /// A floating-point number rounded to the nearest whole one, ties to even.
 pub(crate) fn round_even(expr: Expr) -> Expr {
     ROUND_EVEN.call(vec![expr])
+}
+
+/// A value as psql shows it.
+pub(crate) fn as_text(value: Expr) -> Expr {
+    TEXT.call(vec![value])
 }
 
 /// A date some days later or earlier.

@@ -101,6 +101,7 @@ mod statement;
 mod steps;
 mod store;
 pub mod text;
+mod time_patterns;
 mod times;
 mod together;
 mod tokens;

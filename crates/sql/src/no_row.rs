@@ -58,6 +58,15 @@ static OR_NULL: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     Arc::new(ScalarUDF::new_from_impl(OrNull { signature: Signature::any(1, Volatility::Volatile) }))
 });
 
+static AS_IT_IS: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
+    Arc::new(ScalarUDF::new_from_impl(OrNull { signature: Signature::any(1, Volatility::Immutable) }))
+});
+
+/// The same value, of which the library sees nothing but its type.
+pub(crate) fn as_it_is(expr: Expr) -> Expr {
+    Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(&AS_IT_IS), vec![expr]))
+}
+
 /// Its argument, of which nobody may say that it is never NULL.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct OrNull {

@@ -125,7 +125,7 @@ impl Tables {
         let rest = self.names.iter().enumerate().map(|(at, table)| {
             let of = self.merged.iter().filter(|merged| merged.of.contains(&at));
             let left_out: Vec<ObjectName> = of.map(|merged| object(ident(&merged.name))).collect();
-            let opt_exclude = (!left_out.is_empty()).then(|| ExcludeSelectItem::Multiple(left_out));
+            let opt_exclude = (!left_out.is_empty()).then_some(ExcludeSelectItem::Multiple(left_out));
             let table = SelectItemQualifiedWildcardKind::ObjectName(object(table.clone()));
             SelectItem::QualifiedWildcard(table, WildcardAdditionalOptions { opt_exclude, ..Default::default() })
         });

@@ -62,6 +62,51 @@ fn a_date_and_an_interval_are_a_time() {
 }
 
 #[test]
+fn what_is_put_together_with_texts_is_as_a_cast_shows_it() {
+    expect(
+        "CREATE TABLE t (d DOUBLE PRECISION, b BOOLEAN, z TIMESTAMP, a DATE, n NUMERIC(5, 2)); INSERT INTO t VALUES (1, true, '2024-01-01 10:00', '2024-02-29', 1.5)",
+        &[
+            (
+                "SELECT 'x' || z, z || 'x', 'x' || d || b || a || n FROM t",
+                "x2024-01-01 10:00:00|2024-01-01 10:00:00x|x1true2024-02-291.50",
+            ),
+            ("SELECT concat('x', b, d, z, NULL, 7), concat_ws('-', d, 'y', b) FROM t", "xt12024-01-01 10:00:007|1-y-t"),
+            ("SELECT 'x' || NULL || d, 'a' || interval '1 day 2 hours' FROM t", "NULL|a1 day 02:00:00"),
+        ],
+    );
+}
+
+#[test]
+fn a_case_asks_nothing_behind_its_guard() {
+    expect(
+        "CREATE TABLE t (id INTEGER, v INTEGER, s TEXT); INSERT INTO t VALUES (1, 0, 'x'), (2, 5, '7'), (3, NULL, NULL)",
+        &[
+            ("SELECT id FROM t WHERE CASE WHEN v = 0 THEN false ELSE 10 / v > 1 END", "2"),
+            ("SELECT id FROM t WHERE CASE WHEN s = 'x' THEN true WHEN s::int > 5 THEN false END", "1"),
+            ("SELECT id FROM t WHERE NOT CASE WHEN v = 0 THEN false ELSE 10 / v > 1 END", "1"),
+            ("SELECT id, CASE WHEN v = 0 THEN NULL ELSE 10 % v = 0 END FROM t ORDER BY id", "1|NULL\n2|true\n3|NULL"),
+        ],
+    );
+}
+
+#[test]
+fn times_are_written_by_patterns_or_not_at_all() {
+    let unknown = "error: not supported: to_char, to_date or to_timestamp with parts other than YYYY, YY, MM, Mon, Month, DD, DDD, Dy, Day, HH24, HH12, MI, SS, MS, US, AM, IYYY, IW, TZ";
+    expect(
+        "",
+        &[
+            (
+                "SELECT to_char(timestamp '2024-03-05 14:05', 'yyyy-mm-dd hh24:mi'), to_char(timestamp '2024-03-05 14:05', 'HH12:MI pm')",
+                "2024-03-05 14:05|02:05 pm",
+            ),
+            ("SELECT to_char(timestamp '2024-03-05 14:05', 'FMDD FMMonth')", unknown),
+            ("SELECT to_char(timestamp '2024-03-05 14:05', 'Q')", unknown),
+            ("SELECT to_timestamp('05.03.2024 07', 'DD.MM.YYYY SSSS')", unknown),
+        ],
+    );
+}
+
+#[test]
 fn windows_go_on_from_what_they_name() {
     expect(
         "CREATE TABLE t (g INTEGER, v INTEGER); INSERT INTO t VALUES (1, 1), (1, 2), (2, 5)",

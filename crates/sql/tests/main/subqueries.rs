@@ -217,3 +217,24 @@ fn an_index_is_asked_for_what_a_subquery_says() {
         ]);
     }
 }
+
+#[test]
+fn copies_of_subqueries_are_bounded() {
+    let mut database = database();
+    let mut value = String::from("c");
+    for _ in 0..7 {
+        value = format!("(CASE WHEN c IN (SELECT {value} FROM t) THEN 1 ELSE 0 END)");
+    }
+    // Conditions of their own are told once, and may nest.
+    let mut rows = String::from("SELECT c FROM t");
+    for _ in 0..10 {
+        rows = format!("SELECT c FROM t WHERE c IN ({rows})");
+    }
+    database.expect(&[
+        (
+            &format!("SELECT {value} FROM t"),
+            "error: not supported: subqueries that are worked out several times nest too deep in expressions: write some as joins",
+        ),
+        (&format!("{rows} ORDER BY c"), "10\n20\n30"),
+    ]);
+}
