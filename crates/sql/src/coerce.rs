@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::{DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType};
+use datafusion::arrow::datatypes::{DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType, TimeUnit};
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, DFSchema, DataFusionError};
 use datafusion::functions::unicode;
@@ -45,7 +45,7 @@ pub(crate) fn operands(
                 return Ok((left, right));
             };
             comparable(&left_kind, op, &right_kind)?;
-            compared((left, left_kind), (right, right_kind))
+            days((left, left_kind), op, (right, right_kind))
         }
         // Long chains are not asked for their types at every link: a literal that stands here is cheap to see.
         Plus | Minus | Multiply | Divide | Modulo if left_is_text != right_is_text => {
@@ -77,6 +77,30 @@ fn comparable(left: &DataType, op: &BinaryOperator, right: &DataType) -> Result<
         return Err(Error::Sql(format!("there is no {left} {op} {right}: cast one side")).into());
     }
     Ok(())
+}
+
+/// The two sides of a comparison, of which a day beside a time that is in no row compares with a day: an index of days serves it.
+fn days(left: Side, op: &BinaryOperator, right: Side) -> Result<(Expr, Expr), DataFusionError> {
+    use BinaryOperator::{Gt, GtEq, Lt, LtEq};
+    let microseconds = DataType::Timestamp(TimeUnit::Microsecond, None);
+    let is_fixed = |side: &Side| side.1 == microseconds && !side.0.any_column_refs() && !is_text(&side.0);
+    let day = |expr: Expr| Expr::Cast(Cast::new(Box::new(expr), DataType::Date32));
+    // The first day that does not begin before it.
+    let next = |expr: Expr| {
+        let almost_a_day = ScalarValue::new_interval_mdn(0, 0, 86_399_999_999_000);
+        day(Expr::BinaryExpr(BinaryExpr::new(
+            Box::new(expr),
+            Operator::Plus,
+            Box::new(Expr::Literal(almost_a_day, None)),
+        )))
+    };
+    match op {
+        GtEq | Lt if left.1 == DataType::Date32 && is_fixed(&right) => Ok((left.0, next(right.0))),
+        Gt | LtEq if left.1 == DataType::Date32 && is_fixed(&right) => Ok((left.0, day(right.0))),
+        LtEq | Gt if right.1 == DataType::Date32 && is_fixed(&left) => Ok((next(left.0), right.0)),
+        Lt | GtEq if right.1 == DataType::Date32 && is_fixed(&left) => Ok((day(left.0), right.0)),
+        _ => compared(left, right),
+    }
 }
 
 /// The two sides of a comparison, each made what the other one compares with.
@@ -188,8 +212,8 @@ pub(crate) fn unasked_in(expr: Expr, schema: &DFSchema) -> Result<Transformed<Ex
             if ![&one, &low, &high].iter().any(|(_, kind)| is_ours(kind)) {
                 return Ok(Transformed::no(expr));
             }
-            let (above, low) = compared(one.clone(), low)?;
-            let (below, high) = compared(one, high)?;
+            let (above, low) = days(one.clone(), &BinaryOperator::GtEq, low)?;
+            let (below, high) = days(one, &BinaryOperator::LtEq, high)?;
             let within = above.gt_eq(low).and(below.lt_eq(high));
             Ok(Transformed::yes(if *negated { Expr::Not(Box::new(within)) } else { within }))
         }
@@ -284,7 +308,11 @@ fn floating_columns(plan: LogicalPlan) -> Result<LogicalPlan, DataFusionError> {
 fn any_of_wide(one: &Side, list: &[Expr], schema: &DFSchema) -> Result<Option<Expr>, DataFusionError> {
     let kinds = list.iter().map(|item| Ok((item.clone(), item.get_type(schema)?)));
     let Ok(items) = kinds.collect::<Result<Vec<Side>, DataFusionError>>() else { return Ok(None) };
-    if one.0.is_volatile() || !items.iter().any(|(_, kind)| wide_enough(&one.1, kind).is_some()) {
+    let is_told = |kind: &DataType| {
+        wide_enough(&one.1, kind).is_some()
+            || (interval_order::is_interval(&one.1) && interval_order::is_interval(kind))
+    };
+    if one.0.is_volatile() || !items.iter().any(|(_, kind)| is_told(kind)) {
         return Ok(None);
     }
     let equal = |item| compared(one.clone(), item).map(|(left, right)| left.eq(right));

@@ -99,9 +99,22 @@ struct Rewriter;
 impl VisitorMut for Rewriter {
     type Break = ();
 
-    fn post_visit_select(&mut self, select: &mut ast::Select) -> ControlFlow<()> {
-        windows::name_nothing(select);
-        using::written_out(select);
+    /// One of several that a set is of: others were seen with their query.
+    fn pre_visit_select(&mut self, select: &mut ast::Select) -> ControlFlow<()> {
+        windows::name_nothing(select, &mut None);
+        using::written_out(select, &mut None);
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
+        let (name, arguments) = match factor {
+            TableFactor::Table { name, args: Some(arguments), .. } => (name, &mut arguments.args),
+            TableFactor::Function { name, args, .. } => (name, args),
+            _ => return ControlFlow::Continue(()),
+        };
+        if name.to_string().eq_ignore_ascii_case("generate_series") {
+            days_of_series(arguments);
+        }
         ControlFlow::Continue(())
     }
 
@@ -129,6 +142,10 @@ impl VisitorMut for Rewriter {
             let star = vec![SelectItem::Wildcard(Default::default())];
             let from = planner::select_from(&name.to_lowercase(), &name.to_lowercase());
             *query.body = *change::select(None, star, vec![from], None).body;
+        }
+        if let SetExpr::Select(select) = query.body.as_mut() {
+            windows::name_nothing(select, &mut query.order_by);
+            using::written_out(select, &mut query.order_by);
         }
         // EXISTS is planned in conditions only: among the columns it becomes a question of how many there are.
         if let SetExpr::Select(select) = query.body.as_mut() {
@@ -191,6 +208,34 @@ impl VisitorMut for Rewriter {
     }
 }
 
+/// A series from a day to a day is one of days, also where an interval says to which: the library has none from a day to a time.
+fn days_of_series(arguments: &mut [FunctionArg]) {
+    let bounds = arguments.iter_mut().take(2).filter_map(|argument| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
+        _ => None,
+    });
+    for bound in bounds {
+        if matches!(bound, ast::Expr::BinaryOp { .. }) && is_of_a_day(bound) {
+            let expr = Box::new(ast::Expr::Nested(Box::new(bound.clone())));
+            *bound =
+                ast::Expr::Cast { kind: CastKind::Cast, expr, data_type: SqlType::Date, array: false, format: None };
+        }
+    }
+}
+
+/// Whether what stands first is a date by its looks.
+fn is_of_a_day(expr: &ast::Expr) -> bool {
+    match expr {
+        ast::Expr::BinaryOp { left, op: BinaryOperator::Plus | BinaryOperator::Minus, .. } => is_of_a_day(left),
+        ast::Expr::Nested(inner) => is_of_a_day(inner),
+        ast::Expr::TypedString(TypedString { data_type, .. }) | ast::Expr::Cast { data_type, .. } => {
+            *data_type == SqlType::Date
+        }
+        ast::Expr::Function(function) => function.name.to_string().eq_ignore_ascii_case("current_date"),
+        _ => false,
+    }
+}
+
 /// `(SELECT count(*) > 0 FROM (subquery))`, or `= 0`.
 fn counted(subquery: &Query, negated: bool) -> ast::Expr {
     let mut subquery = subquery.clone();
@@ -239,6 +284,9 @@ fn other_function(function: &mut Function) -> Option<ast::Expr> {
         "every" => renamed(name, "bool_and"),
         // Among columns PostgreSQL makes rows of it, the library one list. What stands in FROM does not come here.
         "generate_series" => {
+            if let FunctionArguments::List(list) = &mut function.args {
+                days_of_series(&mut list.args);
+            }
             let series = ast::Expr::Function(function.clone());
             Some(call("unnest", vec![series]))
         }
@@ -397,9 +445,15 @@ impl ExprPlanner for Operators {
         }
         if expr.op == BinaryOperator::StringConcat {
             let RawBinaryExpr { op, left, right } = expr;
-            // Of a chain the left side is a text.
-            let left = if is_concatenated(&left) { left } else { coerce::shown(left, schema) };
-            return Ok(PlannerResult::Original(RawBinaryExpr { op, left, right: coerce::shown(right, schema) }));
+            let is_text = |expr: &Expr| expr.get_type(schema).is_ok_and(|kind| kind.is_string() || kind.is_null());
+            // Of a chain the left side is a text, and is not asked.
+            let (left, right) = match (is_concatenated(&left) || is_text(&left), is_text(&right)) {
+                (true, _) => (left, coerce::shown(right, schema)),
+                (false, true) => (coerce::shown(left, schema), right),
+                // An array and an element.
+                (false, false) => (left, right),
+            };
+            return Ok(PlannerResult::Original(RawBinaryExpr { op, left, right }));
         }
         let (left, right) = coerce::operands(expr.left, &expr.op, expr.right, schema)?;
         let expr = RawBinaryExpr { op: expr.op, left, right };

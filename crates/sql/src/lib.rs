@@ -71,6 +71,7 @@ mod nulls;
 mod on_conflict;
 mod on_rollback;
 mod one_row;
+mod outer_keys;
 mod outer_names;
 mod outer_values;
 mod parameters;

@@ -25,6 +25,8 @@ fn is_of_all(join: &Join) -> bool {
         && join.null_equality == NullEquality::NullEqualsNull
         && join.filter.is_none()
         && !matches!(*join.left, LogicalPlan::Distinct(_))
+        // Of a view that is done when the statement around it is looked at.
+        && !join.on.last().is_some_and(|(left, _)| *left == Expr::Column(Column::new_unqualified(copy("left"))))
 }
 
 fn numbered(join: Join) -> Result<LogicalPlan, DataFusionError> {
@@ -41,11 +43,16 @@ fn numbered(join: Join) -> Result<LogicalPlan, DataFusionError> {
     LogicalPlanBuilder::from(LogicalPlan::Join(joined)).project(columns.into_iter().map(Expr::Column))?.build()
 }
 
+/// What the number of a copy is called.
+fn copy(side: &str) -> String {
+    format!("{}_{side}_copy", crate::HIDDEN)
+}
+
 /// A side with a column more, which numbers rows of the same keys from 1 on.
 fn copies(side: &LogicalPlan, keys: &[Expr], name: &str) -> Result<(LogicalPlan, Expr), DataFusionError> {
     let number = row_number().partition_by(keys.to_vec()).build()?;
     let number_name = number.schema_name().to_string();
-    let name = format!("{}_{name}_copy", crate::HIDDEN);
+    let name = copy(name);
     let own = side.schema().columns().into_iter().map(Expr::Column);
     let all = own.chain([Expr::Column(Column::new_unqualified(number_name)).alias(&name)]);
     let numbered = LogicalPlanBuilder::from(side.clone()).window([number])?.project(all)?.build()?;

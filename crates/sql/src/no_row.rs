@@ -43,7 +43,7 @@ fn nullable(expr: Expr) -> Result<Transformed<Expr>, DataFusionError> {
 }
 
 /// Whether a plan answers one row, whatever there is.
-fn has_one_row(plan: &LogicalPlan) -> bool {
+pub(crate) fn has_one_row(plan: &LogicalPlan) -> bool {
     match plan {
         LogicalPlan::Projection(projection) => has_one_row(&projection.input),
         LogicalPlan::SubqueryAlias(alias) => has_one_row(&alias.input),

@@ -25,6 +25,7 @@ use datafusion::logical_expr::{
 
 use crate::error::{Error, Result};
 use crate::nesting::Written;
+use crate::no_row;
 
 /// What the column of a subquery is called where its rows are counted.
 const VALUE: &str = "__counterfoil_value";
@@ -114,6 +115,9 @@ fn renamed(node: LogicalPlan) -> Result<Transformed<LogicalPlan>, DataFusionErro
             Expr::SetComparison(mut comparison) => {
                 comparison.subquery.subquery = with_own_name(&comparison.subquery.subquery)?.into();
                 Ok(Transformed::yes(Expr::SetComparison(comparison)))
+            }
+            Expr::Exists(Exists { subquery, negated }) if no_row::has_one_row(&subquery.subquery) => {
+                Ok(Transformed::yes(lit(!negated)))
             }
             // One that speaks of the query around it may have a column for that which is called so, too.
             Expr::InSubquery(mut inner)

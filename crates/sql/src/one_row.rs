@@ -18,8 +18,9 @@ use datafusion::logical_expr::expr::{ScalarFunction, Sort as SortBy};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{
-    BinaryExpr, ColumnarValue, Expr, FetchType, Limit, LogicalPlan, LogicalPlanBuilder, Operator, ScalarFunctionArgs,
-    ScalarUDF, ScalarUDFImpl, Signature, SkipType, Subquery, Volatility, lit, scalar_subquery, when,
+    BinaryExpr, ColumnarValue, Distinct, Expr, FetchType, Limit, LogicalPlan, LogicalPlanBuilder, Operator,
+    ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, SkipType, Subquery, Volatility, lit, scalar_subquery,
+    when,
 };
 
 use crate::error::Error;
@@ -38,8 +39,35 @@ pub(crate) fn aggregated(plan: LogicalPlan) -> Result<LogicalPlan, DataFusionErr
 
 fn one(expr: Expr) -> Result<Transformed<Expr>, DataFusionError> {
     match expr {
+        Expr::ScalarSubquery(mut subquery)
+            if !subquery.outer_ref_columns.is_empty() && is_wrapped(&subquery.subquery) =>
+        {
+            while let Some(inner) = unwrapped(&subquery.subquery) {
+                subquery.subquery = inner.clone();
+            }
+            Ok(Transformed::yes(Expr::ScalarSubquery(subquery)))
+        }
         Expr::ScalarSubquery(subquery) if speaks_of_rows(&subquery) => Ok(Transformed::yes(value_of(&subquery)?)),
         other => Ok(Transformed::no(other)),
+    }
+}
+
+/// Whether a plan is an aggregate of all rows, which has one row, with an order, a LIMIT or DISTINCT of that.
+fn is_wrapped(plan: &LogicalPlan) -> bool {
+    let is_of_all = |plan: &LogicalPlan| matches!(bare(plan), LogicalPlan::Aggregate(all) if all.group_expr.is_empty());
+    unwrapped(plan).is_some_and(|inner| is_of_all(inner) || is_wrapped(inner))
+}
+
+fn unwrapped(plan: &LogicalPlan) -> Option<&Arc<LogicalPlan>> {
+    match plan {
+        LogicalPlan::Sort(sort) => Some(&sort.input),
+        LogicalPlan::Distinct(Distinct::All(input)) => Some(input),
+        LogicalPlan::Limit(limit) => {
+            let from_the_first = matches!(limit.get_skip_type(), Ok(SkipType::Literal(0)));
+            let of_some = matches!(limit.get_fetch_type(), Ok(FetchType::Literal(Some(1..) | None)));
+            (from_the_first && of_some).then_some(&limit.input)
+        }
+        _ => None,
     }
 }
 

@@ -6,7 +6,9 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{Expr, Select, Statement, TableFactor, TableWithJoins, VisitMut, VisitorMut};
+use datafusion::sql::sqlparser::ast::{
+    Expr, Query, Select, SetExpr, Statement, TableFactor, TableWithJoins, VisitMut, VisitorMut,
+};
 
 use crate::error::{Error, Result};
 use crate::statement::{fold, ident};
@@ -39,6 +41,21 @@ struct Scope {
 
 impl VisitorMut for Scopes {
     type Break = String;
+
+    /// Its tables are known to its ORDER BY, too.
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<String> {
+        let mut tables = Vec::new();
+        if let SetExpr::Select(select) = &*query.body {
+            select.from.iter().for_each(|from| add_names(from, &mut tables));
+        }
+        self.open.push(Scope { tables, subqueries: self.subqueries });
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<String> {
+        self.open.pop();
+        ControlFlow::Continue(())
+    }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<String> {
         let mut tables = Vec::new();

@@ -52,6 +52,7 @@ use crate::nesting::{self, Written};
 use crate::no_row;
 use crate::nulls;
 use crate::one_row;
+use crate::outer_keys;
 use crate::outer_names;
 use crate::outer_values;
 use crate::provider::{Catalog, Named, Provider};
@@ -381,7 +382,7 @@ impl Planner {
         plan.and_then(|plan| {
             let plan = multisets::counted(coerce::unasked(nesting::bounded(plan)?)?)?;
             let written = Written::of(&plan)?;
-            let plan = written.bounded(one_row::aggregated(plan)?)?;
+            let plan = written.bounded(one_row::aggregated(outer_keys::told_apart(plan)?)?)?;
             let plan = nulls::keep_unknown(plan, written)?;
             let plan = written.bounded(outer_values::brought_in(plan)?)?;
             forget_keys(no_row::may_be(plan)?)

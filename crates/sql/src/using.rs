@@ -12,19 +12,20 @@
 //! Where a name is not surely that of one table (a join of several on the left of which none has merged it, joins in parentheses, NATURAL), all
 //! stays as it is written.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, ExcludeSelectItem, Expr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, Query,
-    Select, SelectItem, SelectItemQualifiedWildcardKind, TableFactor, TableWithJoins, VisitMut, VisitorMut,
-    WildcardAdditionalOptions,
+    BinaryOperator, ExcludeSelectItem, Expr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, OrderBy,
+    OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, TableFactor, TableWithJoins, VisitMut,
+    VisitorMut, WildcardAdditionalOptions,
 };
 
 use crate::dialect::call;
 use crate::statement::{fold, ident};
 
 /// Writes out what USING means.
-pub(crate) fn written_out(select: &mut Select) {
+pub(crate) fn written_out(select: &mut Select, order: &mut Option<OrderBy>) {
     let mut all = Vec::new();
     for from in &select.from {
         match Tables::of(from) {
@@ -45,6 +46,16 @@ pub(crate) fn written_out(select: &mut Select) {
     let _ = select.group_by.visit(&mut names);
     let _ = select.having.visit(&mut names);
     let _ = select.distinct.visit(&mut names);
+    let _ = select.named_window.visit(&mut names);
+    let _ = select.qualify.visit(&mut names);
+    let Some(OrderBy { kind: OrderByKind::Expressions(all), .. }) = order else { return };
+    let shown: HashSet<String> = select.projection.iter().filter_map(shown_as).collect();
+    for by in all {
+        // By itself a name is that of a column of the answer, if there is one.
+        if !matches!(&by.expr, Expr::Identifier(name) if shown.contains(&fold(name))) {
+            let _ = by.expr.visit(&mut names);
+        }
+    }
 }
 
 /// A column of several tables.
@@ -59,6 +70,8 @@ struct Merged {
 /// The tables of a FROM and what USING makes one of them.
 struct Tables {
     names: Vec<Ident>,
+    /// The same with schemas, as all of a table's columns are asked for.
+    whole: Vec<ObjectName>,
     merged: Vec<Merged>,
     /// The conditions of the joins that had USING.
     conditions: Vec<Option<Expr>>,
@@ -67,9 +80,10 @@ struct Tables {
 impl Tables {
     /// None where a name is not surely one table's.
     fn of(from: &TableWithJoins) -> Option<Self> {
-        let mut tables = Self { names: vec![name_of(&from.relation)?], merged: Vec::new(), conditions: Vec::new() };
+        let mut tables = Self { names: Vec::new(), whole: Vec::new(), merged: Vec::new(), conditions: Vec::new() };
+        tables.add(&from.relation)?;
         for join in &from.joins {
-            tables.names.push(name_of(&join.relation)?);
+            tables.add(&join.relation)?;
             let condition = match using(&join.join_operator) {
                 Some(columns) => Some(tables.merge(&join.join_operator, columns)?),
                 None if is_natural(&join.join_operator) => return None,
@@ -78,6 +92,13 @@ impl Tables {
             tables.conditions.push(condition);
         }
         Some(tables)
+    }
+
+    fn add(&mut self, factor: &TableFactor) -> Option<()> {
+        let (name, whole) = name_of(factor)?;
+        self.names.push(name);
+        self.whole.push(whole);
+        Some(())
     }
 
     /// What the next join's condition is.
@@ -122,11 +143,11 @@ impl Tables {
     /// All columns: those of several tables first.
     fn columns(&self) -> Vec<SelectItem> {
         let merged = self.merged.iter().map(|merged| shown(&merged.name, merged.value.clone()));
-        let rest = self.names.iter().enumerate().map(|(at, table)| {
+        let rest = self.whole.iter().enumerate().map(|(at, table)| {
             let of = self.merged.iter().filter(|merged| merged.of.contains(&at));
             let left_out: Vec<ObjectName> = of.map(|merged| object(ident(&merged.name))).collect();
             let opt_exclude = (!left_out.is_empty()).then_some(ExcludeSelectItem::Multiple(left_out));
-            let table = SelectItemQualifiedWildcardKind::ObjectName(object(table.clone()));
+            let table = SelectItemQualifiedWildcardKind::ObjectName(table.clone());
             SelectItem::QualifiedWildcard(table, WildcardAdditionalOptions { opt_exclude, ..Default::default() })
         });
         merged.chain(rest).collect()
@@ -141,17 +162,25 @@ fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
     Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) }
 }
 
+/// What a column of an answer is called, if it says so.
+fn shown_as(item: &SelectItem) -> Option<String> {
+    match item {
+        SelectItem::ExprWithAlias { alias, .. } => Some(fold(alias)),
+        _ => None,
+    }
+}
+
 fn shown(name: &str, value: Expr) -> SelectItem {
     SelectItem::ExprWithAlias { expr: value, alias: ident(name) }
 }
 
 /// What a table is called, if it is one.
-fn name_of(factor: &TableFactor) -> Option<Ident> {
+fn name_of(factor: &TableFactor) -> Option<(Ident, ObjectName)> {
     match factor {
         TableFactor::Table { alias: Some(alias), .. } | TableFactor::Derived { alias: Some(alias), .. } => {
-            Some(alias.name.clone())
+            Some((alias.name.clone(), object(alias.name.clone())))
         }
-        TableFactor::Table { name, alias: None, .. } => name.0.last()?.as_ident().cloned(),
+        TableFactor::Table { name, alias: None, .. } => Some((name.0.last()?.as_ident().cloned()?, name.clone())),
         _ => None,
     }
 }

@@ -33,7 +33,7 @@ use crate::session::Session;
 const BEFORE: &[u8] = b"catalogue-before";
 /// The same in the catalogue.
 pub(super) const PART: &[u8] = b"b";
-/// So many of them at most: of keys that were changed again and again without a word to clouds the last ones are enough.
+/// So many of them at most: of keys that were changed and split again and again without a word to clouds the last ones are enough.
 const BEFORE_MOST: usize = 32;
 
 /// A catalogue of before at a cloud that is to let go of it.
@@ -45,7 +45,12 @@ pub fn secrets_of_before(view: &dyn View, catalogue_secret: &[u8; 32]) -> Option
     if view.records(record_space::SETTING, RECORDS).is_empty() && !dropped::is_any(view) {
         return None;
     }
-    let all = Zeroizing::new([&secrets(view)[..], &catalogue_secret[..]].concat());
+    let known = secrets(view);
+    if !known.is_empty() && !catalogue::has_shares_of(view, catalogue_secret) {
+        // Clouds were told nothing under a key that nobody has shares of.
+        return Some((BEFORE, known));
+    }
+    let all = Zeroizing::new([&known[..], &catalogue_secret[..]].concat());
     let from = all.len().saturating_sub(BEFORE_MOST * catalogue_secret.len());
     Some((BEFORE, Zeroizing::new(all[from..].to_vec())))
 }
@@ -169,7 +174,9 @@ pub(super) fn is_over(view: &dyn View, engine: &Engine, own: &Name) -> Result<bo
         return Ok(false);
     }
     for table in define::tables(engine, view)? {
-        if kept(view, &table)?.told.values().any(|told| is_stale(told, own)) {
+        // One that waits for shares has not been told of its rows.
+        let waits = catalogue::waits_for_shares(shared(engine), view, &table);
+        if waits || kept(view, &table)?.told.values().any(|told| is_stale(told, own)) {
             return Ok(false);
         }
     }

@@ -84,6 +84,13 @@ pub(super) fn require_backup(dispersed: &Dispersed, view: &dyn View, table: &Tab
     if has_shares(dispersed, view, table) {
         return Ok(());
     }
+    if before::is_any(view) {
+        return Err(Error::Misuse(format!(
+            "table {}: the key was changed (`rekey --data`), and clouds are told nothing until there are shares of the new one: \
+             `counterfoil key split DB --need 2 --of 3 DIR` first",
+            table.name
+        )));
+    }
     Err(Error::Misuse(format!(
         "table {}: if this database is lost, nobody can read what lies at its clouds, for no shares of its key were made: \
          `counterfoil key split DB --need 2 --of 3 DIR` first, or CREATE TABLE ... WITH (..., key_backup = 'none')",
@@ -95,7 +102,12 @@ pub(super) fn require_backup(dispersed: &Dispersed, view: &dyn View, table: &Tab
 fn has_shares(dispersed: &Dispersed, view: &dyn View, table: &Table) -> bool {
     let secret = dispersed.owner.get().and_then(|owner| owner.catalogue_secret());
     let Some(secret) = secret.filter(|_| define::has_key_backup(table)) else { return true };
-    let (name, mark) = split_record(&secret);
+    has_shares_of(view, &secret)
+}
+
+/// Whether shares were made of a key, given what seals its catalogue.
+pub(super) fn has_shares_of(view: &dyn View, catalogue_secret: &[u8; 32]) -> bool {
+    let (name, mark) = split_record(catalogue_secret);
     view.record(record_space::SETTING, name).is_some_and(|known| known[..] == mark[..])
 }
 

@@ -131,15 +131,15 @@ impl Session {
         if foreign::is_noted(&view, id) || !self.has_something_to_tell(&view, &table, &kept)? {
             return Ok(true);
         }
-        if !self.has_rows_to_tell(&view, &table, &kept)? && is_older(shared(self.engine()), &view, &table, &kept)? {
-            return Ok(true);
-        }
         if catalogue::waits_for_shares(shared(self.engine()), &view, &table) {
             self.notices.push(format!(
-                "table {}: its clouds are told of this when there are shares of the new key: `counterfoil key split`",
+                "table {}: its clouds are told what has changed when there are shares of the new key: `counterfoil key split`",
                 table.name
             ));
             return Ok(false);
+        }
+        if !self.has_rows_to_tell(&view, &table, &kept)? && is_older(shared(self.engine()), &view, &table, &kept)? {
+            return Ok(true);
         }
         drop(view);
         let (mut told, mut freed) = self.tell_once(&table, pace)?;

@@ -35,6 +35,10 @@ fn intervals_compare_by_how_long_they_are() {
             ("SELECT interval '1 day' = interval '24 hours', interval '1 month' = interval '30 days'", "true|true"),
             ("SELECT interval '25 hours' > interval '1 day', interval '1 month' < interval '29 days'", "true|false"),
             ("SELECT interval '2 days' BETWEEN interval '47 hours' AND interval '49 hours'", "true"),
+            (
+                "SELECT interval '1 month' IN (interval '30 days'), interval '1 day' NOT IN (interval '24 hours')",
+                "true|false",
+            ),
             ("SELECT interval '1 day' IS DISTINCT FROM interval '24 hours', NULL > interval '1 day'", "false|NULL"),
             ("SELECT timestamp '2024-01-10' + (-interval '1 day 2 hours')", "2024-01-08 22:00:00"),
             ("SELECT '30'::interval = interval '30 seconds', '12.6'::interval < interval '13 seconds'", "true|true"),
@@ -56,6 +60,26 @@ fn a_date_and_an_interval_are_a_time() {
                 "2024-01-30 23:00:00|2024-02-29 00:00:00",
             ),
             ("SELECT count(*) FROM t WHERE timestamp '2024-01-31 11:00' < dt + interval '12 hours'", "1"),
+            (
+                "SELECT * FROM generate_series(date '2024-01-01', date '2024-01-01' + interval '2 days', interval '1 day')",
+                "2024-01-01 00:00:00\n2024-01-02 00:00:00\n2024-01-03 00:00:00",
+            ),
+            (
+                "SELECT dt >= date '2024-01-31' + interval '1 hour', dt > date '2024-01-31' - interval '1 hour' FROM t",
+                "false|true",
+            ),
+            (
+                "SELECT dt < date '2024-01-31' + interval '1 hour', dt <= date '2024-01-31' - interval '1 hour' FROM t",
+                "true|false",
+            ),
+            (
+                "SELECT dt BETWEEN date '2024-01-30' + interval '1 hour' AND date '2024-01-30' + interval '1 day' FROM t",
+                "true",
+            ),
+            (
+                "SELECT date '2024-01-30' + interval '1 day' <= dt, dt = date '2024-01-30' + interval '1 day' FROM t",
+                "true|true",
+            ),
             ("SELECT dt + 2, dt - 1, dt - date '2024-01-01' FROM t", "2024-02-02|2024-01-30|30"),
         ],
     );
@@ -71,6 +95,10 @@ fn what_is_put_together_with_texts_is_as_a_cast_shows_it() {
                 "x2024-01-01 10:00:00|2024-01-01 10:00:00x|x1true2024-02-291.50",
             ),
             ("SELECT concat('x', b, d, z, NULL, 7), concat_ws('-', d, 'y', b) FROM t", "xt12024-01-01 10:00:007|1-y-t"),
+            (
+                "SELECT array[date '2024-01-01'] || date '2024-01-02', array[true] || false",
+                "{2024-01-01,2024-01-02}|{true,false}",
+            ),
             ("SELECT 'x' || NULL || d, 'a' || interval '1 day 2 hours' FROM t", "NULL|a1 day 02:00:00"),
         ],
     );
@@ -140,6 +168,10 @@ fn using_makes_one_column_of_two() {
             ("SELECT max(k), count(*) FROM a FULL JOIN b USING (k) WHERE k > 1", "3|2"),
             ("SELECT k, count(*) FROM a FULL JOIN b USING (k) GROUP BY k HAVING k <> 2 ORDER BY k", "1|1\n3|1"),
             ("SELECT k FROM a JOIN b USING (k) WHERE EXISTS (SELECT 1 FROM c WHERE k = 4)", "3"),
+            ("SELECT x FROM a LEFT JOIN b USING (k) ORDER BY k DESC", "a3\na1"),
+            ("SELECT max(x) FROM a LEFT JOIN b USING (k) GROUP BY k ORDER BY -k", "a3\na1"),
+            ("SELECT x, row_number() OVER w FROM a LEFT JOIN b USING (k) WINDOW w AS (ORDER BY k DESC) ORDER BY 1", "a1|2\na3|1"),
+            ("SELECT * FROM public.a JOIN public.b USING (k)", "3|a3|b3"),
             ("CREATE VIEW v AS SELECT * FROM a FULL JOIN b USING (k)", "CREATE VIEW"),
             ("SELECT k, x, y FROM v WHERE k = 2", "2|NULL|b2"),
         ],

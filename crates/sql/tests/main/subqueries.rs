@@ -126,6 +126,42 @@ fn a_subquery_has_one_row_by_a_key_or_by_what_is_there() {
 }
 
 #[test]
+fn columns_of_one_name_inside_stay_apart() {
+    expect(&[
+        (
+            "SELECT id, (SELECT y.id FROM t x, t y WHERE x.id = z.id AND y.c = z.c LIMIT 1), \
+             (SELECT count(*) FROM t x, t y WHERE x.id = z.id AND y.id = z.c / 10) FROM t z ORDER BY id",
+            "1|1|1\n2|2|1\n3|3|1",
+        ),
+        (
+            "SELECT id FROM t z WHERE EXISTS (SELECT 1 FROM t x, k y WHERE x.id = z.id AND y.a = x.id AND y.b = z.id) ORDER BY id",
+            "1",
+        ),
+        (
+            "SELECT id FROM oa WHERE NOT EXISTS (SELECT 1 FROM ob x, t y WHERE x.id = oa.id + 4 AND y.id = oa.id) ORDER BY id",
+            "",
+        ),
+        (
+            "SELECT id FROM t z WHERE EXISTS (SELECT 1 FROM oa FULL JOIN t USING (id) WHERE id = z.id) ORDER BY id",
+            "1\n2\n3",
+        ),
+        (
+            "SELECT (SELECT row_number() OVER (ORDER BY id) FROM t x WHERE x.id = z.id) FROM t z",
+            "error: not supported: a window over rows that speak of the query around it: write it as a join",
+        ),
+        (
+            "SELECT id, (SELECT count(*) FROM ob WHERE ob.oa = oa.id LIMIT 1), (SELECT count(*) FROM ob WHERE ob.oa = oa.id ORDER BY 1) FROM oa ORDER BY id",
+            "1|2|2\n2|0|0",
+        ),
+        ("SELECT id FROM oa WHERE EXISTS (SELECT count(*) FROM ob WHERE ob.oa = oa.id) ORDER BY id", "1\n2"),
+        (
+            "SELECT id FROM oa z WHERE EXISTS (SELECT 1 FROM ob o WHERE o.id IN (SELECT p.id FROM ob p WHERE p.oa IN (SELECT z.id FROM oa z ORDER BY z.id LIMIT 1))) ORDER BY id",
+            "1\n2",
+        ),
+    ]);
+}
+
+#[test]
 fn a_column_inside_may_be_called_as_a_table_outside() {
     expect(&[
         ("SELECT id FROM oa WHERE EXISTS (SELECT 1 FROM ob WHERE ob.oa = oa.id)", "1"),
@@ -149,6 +185,8 @@ fn sets_with_doubles_count_them() {
         ("SELECT x FROM m EXCEPT SELECT 1 ORDER BY x", "2\nNULL"),
         ("SELECT x FROM m INTERSECT SELECT x FROM m ORDER BY x", "1\n2\nNULL"),
         ("SELECT DISTINCT x FROM m INTERSECT ALL SELECT x FROM m ORDER BY x", "1\n2\nNULL"),
+        ("CREATE VIEW v AS SELECT x FROM m EXCEPT ALL SELECT id FROM t", "CREATE VIEW"),
+        ("SELECT x FROM v ORDER BY x", "1\n1\nNULL\nNULL"),
     ]);
 }
 
