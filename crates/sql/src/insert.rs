@@ -96,6 +96,10 @@ impl Session {
             {
                 let SetExpr::Values(values) = body.as_ref() else { return Err(Error::Bug("VALUES".into())) };
                 let lists: Vec<&[Expr]> = values.rows.iter().map(|row| row.content.as_slice()).collect();
+                if let Some(other) = lists.iter().find(|list| list.len() != lists[0].len()) {
+                    let (first, other) = (lists[0].len(), other.len());
+                    return Err(Error::Sql(format!("VALUES has lists of {first} and of {other} values")));
+                }
                 let together = conflict.is_some() && !may_be_in_parts(table);
                 let part_rows = if together { usize::MAX } else { self.part_rows(true).min(BATCH_ROWS) };
                 for lists in lists.chunks(part_rows) {

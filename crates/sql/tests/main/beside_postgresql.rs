@@ -220,6 +220,7 @@ fn numbers_round_and_turn_as_they_do_there() {
             ("SELECT ceil(99.5), ceil(n), floor(-n), trunc(n) FROM t", "100|10|-10|9"),
             ("SELECT -s, -(-s) FROM t", "-5|5"),
             ("SELECT -a FROM t", "error: an integer is out of range"),
+            ("INSERT INTO t VALUES (1, 1, 1), (2, 2)", "error: VALUES has lists of 3 and of 2 values"),
             ("SELECT array_remove(array[1, 2, 1], 1), array_replace(array[1, 2, 1], 1, 9)", "{2}|{9,2,9}"),
             ("SELECT lpad('abc', x, 'x'), rpad('abc', x) FROM (VALUES (-1), (4)) AS v(x)", "|\nxabc|abc "),
         ],
