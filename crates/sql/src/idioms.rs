@@ -212,11 +212,11 @@ fn literal(value: &Literal) -> Option<Expr> {
 }
 
 /// A number without its exponent, which the library takes for digits behind the point, fewer than none; none: it is no NUMERIC.
-fn written_out(digits: &str, exponent: i64) -> Option<Expr> {
+fn written_out(digits: &str, exponent: i32) -> Option<Expr> {
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let point = i64::try_from(whole.len()).ok()?.checked_add(exponent)?;
+    let point = i64::from(u32::try_from(whole.len()).ok()?) + i64::from(exponent);
     let digits = [whole, fraction].concat();
-    let count = i64::try_from(digits.len()).ok()?;
+    let count = i64::from(u32::try_from(digits.len()).ok()?);
     if point.max(0).max(count) - point.min(0) > DIGITS_MAX {
         return None;
     }

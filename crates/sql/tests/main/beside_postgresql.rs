@@ -22,6 +22,8 @@ fn numbers_with_an_exponent_are_exact() {
             ("SELECT d / 1e5 FROM t WHERE v = 1", "1"),
             ("SELECT v * 1e3, v + 1e3, v * 1e-3 FROM t WHERE v = 2", "2000|1002|0.002"),
             ("SELECT 1e5, 1.5e-3, 12.5e1, .5e1, 1e38", "100000|0.0015|125|5|1e+38"),
+            // Exponents that no number of a machine holds, and one that a sum of digits would not.
+            ("SELECT 1e-9223372036854775808, 1e-2147483648, 1e-99999999999999999999, 1e400", "0|0|0|Infinity"),
         ],
     );
 }
