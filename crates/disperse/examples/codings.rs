@@ -160,6 +160,16 @@ fn texts(rows: u64) {
     told("pieces of such a cell, 4 + 2", rows, "", |part| {
         part.for_each(|_| drop(black_box(pieces.cut(&cell))));
     });
+    let cut = pieces.cut(&cell).expect("a cell");
+    let there: Vec<Option<&[u8]>> = (0..6).map(|at| Some(&cut[at][..]).filter(|_| at > 1)).collect();
+    let open = |joined: &[u8]| (joined == cell).then_some(());
+    told("such cells, two pieces missing: each by itself", rows.min(20_000), "", |part| {
+        part.for_each(|_| drop(pieces.joiner().join(&there, 0, open).expect("a cell")));
+    });
+    let mut joiner = pieces.joiner();
+    told("such cells, two pieces missing: one after another", rows, "", |part| {
+        part.for_each(|_| drop(joiner.join(&there, 0, open).expect("a cell")));
+    });
     told("convergent cells (danger) of 100 bytes", rows, "65,685 s", |part| {
         part.for_each(|row| {
             cell.clear();
