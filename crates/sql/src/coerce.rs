@@ -6,11 +6,10 @@
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType, TimeUnit};
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Column, DFSchema, DataFusionError};
 use datafusion::functions::unicode;
 use datafusion::logical_expr::expr::{Between, BinaryExpr, Case, Cast, InList};
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, Union, lit};
 use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
@@ -18,6 +17,7 @@ use datafusion::sql::sqlparser::ast::BinaryOperator;
 use crate::error::Error;
 use crate::functions;
 use crate::interval_order;
+use crate::rewriting;
 use crate::times::{self, Side};
 use crate::types::result_name;
 use crate::uuids;
@@ -172,12 +172,7 @@ pub(crate) fn unasked(plan: LogicalPlan) -> Result<LogicalPlan, DataFusionError>
         for input in plan.inputs() {
             schema.merge(input.schema());
         }
-        let names = NamePreserver::new(&plan);
-        plan.map_expressions(|expr| {
-            let name = names.save(&expr);
-            let expr = expr.transform_up(|expr| unasked_in(expr, &schema))?;
-            Ok(expr.update_data(|expr| name.restore(expr)))
-        })
+        rewriting::of_node(plan, |expr| unasked_in(expr, &schema))
     })?;
     Ok(coerced.data)
 }

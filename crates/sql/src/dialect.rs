@@ -7,12 +7,12 @@
 //! | numbers are rounded when cast to integers | cut | [`Arithmetic`] |
 //! | integers that overflow are an error | wrap around | [`Arithmetic`] |
 //! | `1 / 3.0` has 16 digits behind the point | 4 | [`Operators`] |
-//! | `n * INTERVAL '1 hour'` | refused | [`interval_times`] |
+//! | `n * INTERVAL '1 hour'` | refused | [`crate::interval_times`] |
 //! | `avg` of NUMERIC has 16 digits behind the point, and is rounded | four more than its values, and cut | [`means`] |
 //! | `FETCH FIRST n ROWS ONLY`, `mod(a, b)`, `every(x)` | not read | [`rewrite`] |
 //! | `to_char(x, 'YYYY-MM-DD')` | another language of patterns, answered wrongly | [`rewrite`] |
 //! | `SIMILAR TO`, `LIKE ... ESCAPE`, rows in parentheses, `INTERVAL '04:05'` | refused or answered wrongly | [`idioms`] |
-//! | `bytes = '\x01'`, `truth = 't'`, `'5' + 1`, `double = 0.1` | refused or answered wrongly | [`coerce`] |
+//! | `bytes = '\x01'`, `truth = 't'`, `'5' + 1`, `double = 0.1` | refused or answered wrongly | [`crate::coerce`] |
 //! | `1::DOUBLE PRECISION / 0` is an error | infinity | [`Arithmetic`] |
 //! | `x NOT IN (1) OR x NOT IN (2)` is NULL where x is | TRUE | [`lists`] |
 //! | `5 NOT IN (SELECT x ...)`, `c IN (SELECT c FROM t ...)` of `t` | NULLs and conditions are lost | [`crate::nulls`] |
@@ -25,14 +25,13 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, TimeUnit};
+use datafusion::arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, DataFusionError};
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::expr::{Case, Cast, ScalarFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator};
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::scalar::ScalarValue;
@@ -46,7 +45,6 @@ use datafusion::sql::sqlparser::ast::{
 use crate::aggregates;
 use crate::catalog;
 use crate::change;
-use crate::coerce;
 use crate::error::Error;
 use crate::evaluate;
 use crate::extremes;
@@ -54,13 +52,12 @@ use crate::functions::{self, Checked};
 use crate::growing;
 use crate::historian;
 use crate::idioms;
-use crate::interval_order;
-use crate::interval_times;
 use crate::lists;
 use crate::means;
 use crate::naming;
 use crate::no_row;
 use crate::null_equal;
+use crate::operators::Operators;
 use crate::planner;
 use crate::statement::{ident, quoted};
 use crate::time_patterns;
@@ -425,110 +422,6 @@ pub(crate) fn call(name: &str, arguments: Vec<ast::Expr>) -> ast::Expr {
         over: None,
         within_group: Vec::new(),
     })
-}
-
-/// Digits behind the point that a quotient of NUMERICs has at least, as in PostgreSQL.
-const QUOTIENT_SCALE: i8 = 12;
-
-/// Operators that mean something else in PostgreSQL.
-#[derive(Debug)]
-struct Operators;
-
-impl ExprPlanner for Operators {
-    fn plan_binary_op(
-        &self,
-        expr: RawBinaryExpr,
-        schema: &DFSchema,
-    ) -> Result<PlannerResult<RawBinaryExpr>, DataFusionError> {
-        if let Some(planned) = interval_times::planned(&expr.left, &expr.op, &expr.right) {
-            return Ok(PlannerResult::Planned(planned));
-        }
-        if expr.op == BinaryOperator::StringConcat {
-            let RawBinaryExpr { op, left, right } = expr;
-            let is_text = |expr: &Expr| expr.get_type(schema).is_ok_and(|kind| kind.is_string() || kind.is_null());
-            // Of a chain the left side is a text, and is not asked.
-            let (left, right) = match (is_concatenated(&left) || is_text(&left), is_text(&right)) {
-                (true, _) => (left, coerce::shown(right, schema)),
-                (false, true) => (coerce::shown(left, schema), right),
-                // An array and an element.
-                (false, false) => (left, right),
-            };
-            return Ok(PlannerResult::Original(RawBinaryExpr { op, left, right }));
-        }
-        let (left, right) = coerce::operands(expr.left, &expr.op, expr.right, schema)?;
-        let expr = RawBinaryExpr { op: expr.op, left, right };
-        // Asking a long chain for its type takes as long as it is, at every link: most links need not be asked.
-        let plain = matches!(expr.op, BinaryOperator::Divide | BinaryOperator::Plus | BinaryOperator::Minus);
-        let Ok(right) = (if plain { expr.right.get_type(schema) } else { return Ok(PlannerResult::Original(expr)) })
-        else {
-            return Ok(PlannerResult::Original(expr));
-        };
-        if !matches!(expr.op, BinaryOperator::Divide) && right.is_numeric() && is_number_chain(&expr.left, schema) {
-            return Ok(PlannerResult::Original(expr));
-        }
-        let Ok(left) = expr.left.get_type(schema) else { return Ok(PlannerResult::Original(expr)) };
-        let exact = |kind: &DataType| kind.is_integer() || matches!(kind, DataType::Decimal128(..));
-        let decimal = |kind: &DataType| matches!(kind, DataType::Decimal128(..));
-        match &expr.op {
-            BinaryOperator::Divide if exact(&left) && exact(&right) && (decimal(&left) || decimal(&right)) => {
-                let scale = match left {
-                    DataType::Decimal128(_, scale) => scale.max(QUOTIENT_SCALE),
-                    _ => QUOTIENT_SCALE,
-                };
-                // The library adds four digits to the scale of the dividend.
-                let dividend = Expr::Cast(Cast::new(Box::new(expr.left), DataType::Decimal128(38, scale)));
-                let quotient = BinaryExpr::new(Box::new(dividend), Operator::Divide, Box::new(expr.right));
-                Ok(PlannerResult::Planned(Expr::BinaryExpr(quotient)))
-            }
-            BinaryOperator::Plus | BinaryOperator::Minus if left == DataType::Date32 && right.is_integer() => {
-                let minus = matches!(expr.op, BinaryOperator::Minus);
-                Ok(PlannerResult::Planned(functions::add_days(expr.left, expr.right, minus)))
-            }
-            BinaryOperator::Plus if left.is_integer() && right == DataType::Date32 => {
-                Ok(PlannerResult::Planned(functions::add_days(expr.right, expr.left, false)))
-            }
-            // With what is left of a day: the library keeps the day alone.
-            BinaryOperator::Plus | BinaryOperator::Minus
-                if left == DataType::Date32 && interval_order::is_interval(&right) =>
-            {
-                Ok(PlannerResult::Planned(moved(expr.left, expr.right, matches!(expr.op, BinaryOperator::Minus))))
-            }
-            BinaryOperator::Plus if interval_order::is_interval(&left) && right == DataType::Date32 => {
-                Ok(PlannerResult::Planned(moved(expr.right, expr.left, false)))
-            }
-            BinaryOperator::Minus if left == DataType::Date32 && right == DataType::Date32 => {
-                let days = |expr: Expr| {
-                    let days = Expr::Cast(Cast::new(Box::new(expr), DataType::Int32));
-                    Expr::Cast(Cast::new(Box::new(days), DataType::Int64))
-                };
-                let difference =
-                    BinaryExpr::new(Box::new(days(expr.left)), Operator::Minus, Box::new(days(expr.right)));
-                Ok(PlannerResult::Planned(Expr::BinaryExpr(difference)))
-            }
-            _ => Ok(PlannerResult::Original(expr)),
-        }
-    }
-}
-
-fn is_concatenated(expr: &Expr) -> bool {
-    matches!(expr, Expr::BinaryExpr(BinaryExpr { op: Operator::StringConcat, .. }))
-}
-
-/// A date and an interval: the beginning of the day and that, which is a time.
-fn moved(date: Expr, interval: Expr, back: bool) -> Expr {
-    let start = Expr::Cast(Cast::new(Box::new(date), DataType::Timestamp(TimeUnit::Microsecond, None)));
-    let op = if back { Operator::Minus } else { Operator::Plus };
-    Expr::BinaryExpr(BinaryExpr::new(Box::new(start), op, Box::new(interval)))
-}
-
-/// Whether an expression is arithmetic with a number: a sum of a date and a number is no longer written this way.
-fn is_number_chain(expr: &Expr, schema: &DFSchema) -> bool {
-    match expr {
-        Expr::BinaryExpr(BinaryExpr { op: Operator::Plus | Operator::Minus | Operator::Multiply, right, .. }) => {
-            right.get_type(schema).is_ok_and(|kind| kind.is_numeric())
-        }
-        _ => false,
-    }
 }
 
 /// Integer arithmetic that overflows is an error, and casts to integers round: after types are settled.

@@ -4,29 +4,22 @@
 //! `expr_schema.rs`). Then `(SELECT id ...) IS NULL` is false before anything has been looked at, `coalesce` has its answer, and a NULL that
 //! comes all the same is an error.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::DataFusionError;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, LogicalPlan, LogicalPlanBuilder, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
     ScalarUDFImpl, Signature, Subquery, Volatility,
 };
-use std::sync::Arc;
+
+use crate::rewriting;
 
 /// Makes the column of every subquery in an expression one that may be NULL, if there may be no row.
 pub(crate) fn may_be(plan: LogicalPlan) -> Result<LogicalPlan, DataFusionError> {
-    let plan = plan.transform_up_with_subqueries(|node| {
-        let names = NamePreserver::new(&node);
-        node.map_expressions(|expr| {
-            let name = names.save(&expr);
-            Ok(expr.transform_up(nullable)?.update_data(|expr| name.restore(expr)))
-        })
-    })?;
-    Ok(plan.data)
+    rewriting::of_plan(plan, nullable)
 }
 
 fn nullable(expr: Expr) -> Result<Transformed<Expr>, DataFusionError> {

@@ -17,7 +17,6 @@ use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, DataFusionError, ScalarValue};
 use datafusion::functions_aggregate::expr_fn::count;
 use datafusion::logical_expr::expr::{Exists, InSubquery, SetComparison, SetQuantifier};
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{
     BinaryExpr, Expr, ExprSchemable, Filter, LogicalPlan, LogicalPlanBuilder, Operator, lit, scalar_subquery, when,
@@ -26,6 +25,7 @@ use datafusion::logical_expr::{
 use crate::error::{Error, Result};
 use crate::nesting::Written;
 use crate::no_row;
+use crate::rewriting;
 
 /// What the column of a subquery is called where its rows are counted.
 const VALUE: &str = "__counterfoil_value";
@@ -62,35 +62,44 @@ fn counted(node: LogicalPlan) -> Result<Transformed<LogicalPlan>, DataFusionErro
             Ok(Transformed::yes(LogicalPlan::Filter(Filter::try_new(predicate, filter.input)?)))
         }
         (node @ (LogicalPlan::Projection(_) | LogicalPlan::Aggregate(_) | LogicalPlan::Sort(_)), Some(schema)) => {
-            let names = NamePreserver::new(&node);
-            node.map_expressions(|expr| {
-                let name = names.save(&expr);
-                Ok(counting(expr, &schema)?.update_data(|expr| name.restore(expr)))
-            })
+            rewriting::of_node(node, |expr| counted_in(expr, &schema))
         }
         (node, _) => Ok(Transformed::no(node)),
     }
 }
 
 fn counting(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>, DataFusionError> {
-    expr.transform_up(|expr| match &expr {
-        Expr::InSubquery(inner) if !has_outer(&inner.expr)? && !inner.expr.is_volatile() => {
-            Ok(Transformed::yes(meaning(inner, schema)?))
-        }
-        _ => Ok(Transformed::no(expr)),
-    })
+    expr.transform_up(|expr| counted_in(expr, schema))
 }
 
-/// What IN means, said by counting rows.
-fn meaning(inner: &InSubquery, schema: &DFSchema) -> Result<Expr, DataFusionError> {
-    let InSubquery { expr: sought, subquery, negated } = inner;
-    let rows = with_own_name(&subquery.subquery)?;
+fn counted_in(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>, DataFusionError> {
+    match &expr {
+        Expr::InSubquery(InSubquery { expr: sought, subquery, negated })
+            if !has_outer(sought)? && !sought.is_volatile() =>
+        {
+            let rows = with_own_name(&subquery.subquery)?;
+            Ok(Transformed::yes(meaning(sought, &rows, Operator::Eq, !negated, schema)?))
+        }
+        _ => Ok(Transformed::no(expr)),
+    }
+}
+
+/// What a comparison with all rows means, said by counting them: a row for which `op` is true decides; else, if one says nothing, nothing is
+/// known; else none decided.
+fn meaning(
+    sought: &Expr,
+    rows: &LogicalPlan,
+    op: Operator,
+    decided: bool,
+    schema: &DFSchema,
+) -> Result<Expr, DataFusionError> {
     let value = Expr::Column(Column::new_unqualified(VALUE));
-    let found = some_row(&rows, Some(value.clone().eq(outer(sought, schema)?)))?;
-    let nulls = some_row(&rows, Some(value.is_null()))?;
-    let any = some_row(&rows, None)?;
-    let unknown = nulls.or(sought.as_ref().clone().is_null().and(any));
-    when(found, lit(!negated)).when(unknown, lit(ScalarValue::Boolean(None))).otherwise(lit(*negated))
+    let deciding = BinaryExpr::new(Box::new(outer(sought, schema)?), op, Box::new(value.clone()));
+    let found = some_row(rows, Some(Expr::BinaryExpr(deciding)))?;
+    let nulls = some_row(rows, Some(value.is_null()))?;
+    let any = some_row(rows, None)?;
+    let unknown = nulls.or(sought.clone().is_null().and(any));
+    when(found, lit(decided)).when(unknown, lit(ScalarValue::Boolean(None))).otherwise(lit(!decided))
 }
 
 /// The rows of a subquery with their column under a name that is nowhere else: two columns of one name, here and outside, are one for the
@@ -108,27 +117,22 @@ fn renamed(node: LogicalPlan) -> Result<Transformed<LogicalPlan>, DataFusionErro
         qualifier.is_none()
             && schema.as_ref().is_some_and(|schema| schema.has_column_with_unqualified_name(field.name()))
     };
-    let names = NamePreserver::new(&node);
-    node.map_expressions(|expr| {
-        let name = names.save(&expr);
-        let renamed = expr.transform_up(|expr| match expr {
-            Expr::SetComparison(mut comparison) => {
-                comparison.subquery.subquery = with_own_name(&comparison.subquery.subquery)?.into();
-                Ok(Transformed::yes(Expr::SetComparison(comparison)))
-            }
-            Expr::Exists(Exists { subquery, negated }) if no_row::has_one_row(&subquery.subquery) => {
-                Ok(Transformed::yes(lit(!negated)))
-            }
-            // One that speaks of the query around it may have a column for that which is called so, too.
-            Expr::InSubquery(mut inner)
-                if is_twice(&inner.subquery.subquery) || !inner.subquery.outer_ref_columns.is_empty() =>
-            {
-                inner.subquery.subquery = with_own_name(&inner.subquery.subquery)?.into();
-                Ok(Transformed::yes(Expr::InSubquery(inner)))
-            }
-            other => Ok(Transformed::no(other)),
-        })?;
-        Ok(renamed.update_data(|expr| name.restore(expr)))
+    rewriting::of_node(node, |expr| match expr {
+        Expr::SetComparison(mut comparison) => {
+            comparison.subquery.subquery = with_own_name(&comparison.subquery.subquery)?.into();
+            Ok(Transformed::yes(Expr::SetComparison(comparison)))
+        }
+        Expr::Exists(Exists { subquery, negated }) if no_row::has_one_row(&subquery.subquery) => {
+            Ok(Transformed::yes(lit(!negated)))
+        }
+        // One that speaks of the query around it may have a column for that which is called so, too.
+        Expr::InSubquery(mut inner)
+            if is_twice(&inner.subquery.subquery) || !inner.subquery.outer_ref_columns.is_empty() =>
+        {
+            inner.subquery.subquery = with_own_name(&inner.subquery.subquery)?.into();
+            Ok(Transformed::yes(Expr::InSubquery(inner)))
+        }
+        other => Ok(Transformed::no(other)),
     })
 }
 
@@ -138,39 +142,27 @@ fn in_columns(node: LogicalPlan) -> Result<Transformed<LogicalPlan>, DataFusionE
     let Some(schema) = node.inputs().first().map(|input| input.schema().clone()) else {
         return Ok(Transformed::no(node));
     };
-    let names = NamePreserver::new(&node);
-    node.map_expressions(|expr| {
-        let name = names.save(&expr);
-        let counted = expr.transform_up(|expr| match &expr {
-            Expr::Exists(Exists { subquery, negated }) => {
-                let found = some_row(&subquery.subquery, None)?;
-                Ok(Transformed::yes(if *negated { Expr::Not(Box::new(found)) } else { found }))
-            }
-            Expr::SetComparison(comparison) if !has_outer(&comparison.expr)? && !comparison.expr.is_volatile() => {
-                Ok(Transformed::yes(meaning_of_comparison(comparison, &schema)?))
-            }
-            _ => Ok(Transformed::no(expr)),
-        })?;
-        Ok(counted.update_data(|expr| name.restore(expr)))
+    rewriting::of_node(node, |expr| match &expr {
+        Expr::Exists(Exists { subquery, negated }) => {
+            let found = some_row(&subquery.subquery, None)?;
+            Ok(Transformed::yes(if *negated { Expr::Not(Box::new(found)) } else { found }))
+        }
+        Expr::SetComparison(comparison) if !has_outer(&comparison.expr)? && !comparison.expr.is_volatile() => {
+            Ok(Transformed::yes(meaning_of_comparison(comparison, &schema)?))
+        }
+        _ => Ok(Transformed::no(expr)),
     })
 }
 
-/// What a comparison with some row or with all means, said by counting rows: one decides, else what is unknown, else none did.
+/// `ANY` is decided by a row for which it is true, `ALL` by one for which it is not.
 fn meaning_of_comparison(comparison: &SetComparison, schema: &DFSchema) -> Result<Expr, DataFusionError> {
     let SetComparison { expr: sought, subquery, op, quantifier } = comparison;
-    let rows = &*subquery.subquery;
-    let value = Expr::Column(Column::new_unqualified(VALUE));
     let (op, decided) = match quantifier {
         SetQuantifier::Any => (Some(*op), true),
         SetQuantifier::All => (op.negate(), false),
     };
     let op = op.ok_or_else(|| Error::NotSupported(format!("{} ALL among columns", comparison.op)))?;
-    let side = |expr| Box::new(expr);
-    let deciding = Expr::BinaryExpr(BinaryExpr { left: side(outer(sought, schema)?), op, right: side(value.clone()) });
-    let found = some_row(rows, Some(deciding))?;
-    let nulls = some_row(rows, Some(value.is_null()))?;
-    let unknown = nulls.or(sought.as_ref().clone().is_null().and(some_row(rows, None)?));
-    when(found, lit(decided)).when(unknown, lit(ScalarValue::Boolean(None))).otherwise(lit(!decided))
+    meaning(sought, &subquery.subquery, op, decided, schema)
 }
 
 /// Whether there is a row for which a condition holds.

@@ -11,11 +11,10 @@
 use std::sync::{Arc, LazyLock};
 
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Column, DataFusionError};
 use datafusion::functions_aggregate::expr_fn::{count, first_value};
 use datafusion::logical_expr::expr::{ScalarFunction, Sort as SortBy};
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{
     BinaryExpr, ColumnarValue, Distinct, Expr, FetchType, Limit, LogicalPlan, LogicalPlanBuilder, Operator,
@@ -24,17 +23,11 @@ use datafusion::logical_expr::{
 };
 
 use crate::error::Error;
+use crate::rewriting;
 
 /// Makes aggregates of subqueries that speak of the query around them and are none.
 pub(crate) fn aggregated(plan: LogicalPlan) -> Result<LogicalPlan, DataFusionError> {
-    let plan = plan.transform_up_with_subqueries(|node| {
-        let names = NamePreserver::new(&node);
-        node.map_expressions(|expr| {
-            let name = names.save(&expr);
-            Ok(expr.transform_up(one)?.update_data(|expr| name.restore(expr)))
-        })
-    })?;
-    Ok(plan.data)
+    rewriting::of_plan(plan, one)
 }
 
 fn one(expr: Expr) -> Result<Transformed<Expr>, DataFusionError> {

@@ -6,22 +6,15 @@
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DataFusionError};
 use datafusion::logical_expr::expr::{Exists, InSubquery, SetComparison};
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction};
 use datafusion::logical_expr::{Expr, Filter, LogicalPlan, LogicalPlanBuilder, Subquery, lit};
 
 use crate::error::Error;
+use crate::rewriting;
 
 /// Gives names of their own to what subqueries compare with the queries around them, where two have one.
 pub(crate) fn told_apart(plan: LogicalPlan) -> Result<LogicalPlan, DataFusionError> {
-    let plan = plan.transform_up_with_subqueries(|node| {
-        let names = NamePreserver::new(&node);
-        node.map_expressions(|expr| {
-            let name = names.save(&expr);
-            Ok(expr.transform_up(within)?.update_data(|expr| name.restore(expr)))
-        })
-    })?;
-    Ok(plan.data)
+    rewriting::of_plan(plan, within)
 }
 
 fn within(expr: Expr) -> Result<Transformed<Expr>, DataFusionError> {

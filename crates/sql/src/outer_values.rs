@@ -11,9 +11,10 @@
 
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DataFusionError};
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction};
 use datafusion::logical_expr::{BinaryExpr, Expr, Filter, LogicalPlan, LogicalPlanBuilder, Operator, Subquery, lit};
+
+use crate::rewriting;
 
 /// Brings values of the queries around subqueries into them where that is needed.
 pub(crate) fn brought_in(plan: LogicalPlan) -> Result<LogicalPlan, DataFusionError> {
@@ -24,16 +25,9 @@ pub(crate) fn brought_in(plan: LogicalPlan) -> Result<LogicalPlan, DataFusionErr
             LogicalPlan::Aggregate(aggregate) => aggregate.input.clone(),
             _ => return Ok(Transformed::no(node)),
         };
-        let names = NamePreserver::new(&node);
-        node.map_expressions(|expr| {
-            let name = names.save(&expr);
-            let expr = expr.transform_up(|expr| match expr {
-                Expr::ScalarSubquery(subquery) => {
-                    within(subquery, &around).map(|of| of.update_data(Expr::ScalarSubquery))
-                }
-                other => Ok(Transformed::no(other)),
-            })?;
-            Ok(expr.update_data(|expr| name.restore(expr)))
+        rewriting::of_node(node, |expr| match expr {
+            Expr::ScalarSubquery(subquery) => within(subquery, &around).map(|of| of.update_data(Expr::ScalarSubquery)),
+            other => Ok(Transformed::no(other)),
         })
     })?;
     Ok(plan.data)

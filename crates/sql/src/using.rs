@@ -13,15 +13,15 @@
 //! stays as it is written.
 
 use std::collections::HashSet;
-use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, ExcludeSelectItem, Expr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, OrderBy,
-    OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, TableFactor, TableWithJoins, VisitMut,
-    VisitorMut, WildcardAdditionalOptions,
+    OrderByKind, Select, SelectItem, SelectItemQualifiedWildcardKind, TableFactor, TableWithJoins,
+    WildcardAdditionalOptions,
 };
 
 use crate::dialect::call;
+use crate::rewriting;
 use crate::statement::{fold, ident};
 
 /// Writes out what USING means.
@@ -33,27 +33,38 @@ pub(crate) fn written_out(select: &mut Select, order: &mut Option<OrderBy>) {
             None => return,
         }
     }
-    let mut merged: Vec<Merged> = all.iter().flat_map(|tables| tables.merged.iter().cloned()).collect();
+    let merged: Vec<Merged> = all.iter().flat_map(|tables| tables.merged.iter().cloned()).collect();
     let is_twice = |one: &Merged| merged.iter().filter(|other| other.name == one.name).count() > 1;
     if merged.is_empty() || merged.iter().any(is_twice) || select.projection.iter().any(has_options) {
         return;
     }
     select.from.iter_mut().zip(&all).for_each(|(from, tables)| tables.say(from));
     select.projection = select.projection.drain(..).flat_map(|item| item_of(item, &all)).collect();
-    let mut names = Names { merged: std::mem::take(&mut merged), inside: 0 };
-    let _ = select.projection.visit(&mut names);
-    let _ = select.selection.visit(&mut names);
-    let _ = select.group_by.visit(&mut names);
-    let _ = select.having.visit(&mut names);
-    let _ = select.distinct.visit(&mut names);
-    let _ = select.named_window.visit(&mut names);
-    let _ = select.qualify.visit(&mut names);
+    say_what_names_mean(select, order, &merged);
+}
+
+/// Puts in the place of names without a table what they mean.
+fn say_what_names_mean(select: &mut Select, order: &mut Option<OrderBy>, merged: &[Merged]) {
+    let mut tell = |expr: &mut Expr| {
+        if let Expr::Identifier(name) = expr
+            && let Some(merged) = merged.iter().find(|merged| merged.name == fold(name))
+        {
+            *expr = merged.value.clone();
+        }
+    };
+    rewriting::of_query(&mut select.projection, &mut tell);
+    rewriting::of_query(&mut select.selection, &mut tell);
+    rewriting::of_query(&mut select.group_by, &mut tell);
+    rewriting::of_query(&mut select.having, &mut tell);
+    rewriting::of_query(&mut select.distinct, &mut tell);
+    rewriting::of_query(&mut select.named_window, &mut tell);
+    rewriting::of_query(&mut select.qualify, &mut tell);
     let Some(OrderBy { kind: OrderByKind::Expressions(all), .. }) = order else { return };
     let shown: HashSet<String> = select.projection.iter().filter_map(shown_as).collect();
     for by in all {
         // By itself a name is that of a column of the answer, if there is one.
         if !matches!(&by.expr, Expr::Identifier(name) if shown.contains(&fold(name))) {
-            let _ = by.expr.visit(&mut names);
+            rewriting::of_query(&mut by.expr, &mut tell);
         }
     }
 }
@@ -84,10 +95,10 @@ impl Tables {
         tables.add(&from.relation)?;
         for join in &from.joins {
             tables.add(&join.relation)?;
-            let condition = match using(&join.join_operator) {
-                Some(columns) => Some(tables.merge(&join.join_operator, columns)?),
-                None if is_natural(&join.join_operator) => return None,
-                None => None,
+            let condition = match constraint_of(&join.join_operator) {
+                Some(JoinConstraint::Using(columns)) => Some(tables.merge(&join.join_operator, columns)?),
+                Some(JoinConstraint::Natural) => return None,
+                _ => None,
             };
             tables.conditions.push(condition);
         }
@@ -134,8 +145,8 @@ impl Tables {
 
     fn say(&self, from: &mut TableWithJoins) {
         for (join, condition) in from.joins.iter_mut().zip(&self.conditions) {
-            if let (Some(condition), Some(constraint)) = (condition, constraint_of(&mut join.join_operator)) {
-                *constraint = JoinConstraint::On(condition.clone());
+            if let Some(condition) = condition {
+                join.join_operator = on(&join.join_operator, condition.clone());
             }
         }
     }
@@ -185,7 +196,8 @@ fn name_of(factor: &TableFactor) -> Option<(Ident, ObjectName)> {
     }
 }
 
-fn constraint_of(join: &mut JoinOperator) -> Option<&mut JoinConstraint> {
+/// What a join by a condition says, if it is one that may have USING.
+fn constraint_of(join: &JoinOperator) -> Option<&JoinConstraint> {
     match join {
         JoinOperator::Join(constraint)
         | JoinOperator::Inner(constraint)
@@ -198,22 +210,15 @@ fn constraint_of(join: &mut JoinOperator) -> Option<&mut JoinConstraint> {
     }
 }
 
-fn using(join: &JoinOperator) -> Option<&[ObjectName]> {
+/// The same join by a condition.
+fn on(join: &JoinOperator, condition: Expr) -> JoinOperator {
+    let constraint = JoinConstraint::On(condition);
     match join {
-        JoinOperator::Join(JoinConstraint::Using(columns))
-        | JoinOperator::Inner(JoinConstraint::Using(columns))
-        | JoinOperator::Left(JoinConstraint::Using(columns))
-        | JoinOperator::LeftOuter(JoinConstraint::Using(columns))
-        | JoinOperator::Right(JoinConstraint::Using(columns))
-        | JoinOperator::RightOuter(JoinConstraint::Using(columns))
-        | JoinOperator::FullOuter(JoinConstraint::Using(columns)) => Some(columns),
-        _ => None,
+        JoinOperator::Left(_) | JoinOperator::LeftOuter(_) => JoinOperator::LeftOuter(constraint),
+        JoinOperator::Right(_) | JoinOperator::RightOuter(_) => JoinOperator::RightOuter(constraint),
+        JoinOperator::FullOuter(_) => JoinOperator::FullOuter(constraint),
+        _ => JoinOperator::Inner(constraint),
     }
-}
-
-fn is_natural(join: &JoinOperator) -> bool {
-    let mut join = join.clone();
-    constraint_of(&mut join).is_some_and(|constraint| matches!(constraint, JoinConstraint::Natural))
 }
 
 /// Whether `*` has more to say.
@@ -233,35 +238,5 @@ fn item_of(item: SelectItem, all: &[Tables]) -> Vec<SelectItem> {
             vec![merged.map_or_else(plain, |merged| shown(&merged.name, merged.value.clone()))]
         }
         other => vec![other],
-    }
-}
-
-/// Puts in the place of a name without a table what it means, not in queries inside.
-struct Names {
-    merged: Vec<Merged>,
-    inside: usize,
-}
-
-impl VisitorMut for Names {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.inside += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.inside -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if let Expr::Identifier(name) = expr
-            && self.inside == 0
-            && let Some(merged) = self.merged.iter().find(|merged| merged.name == fold(name))
-        {
-            *expr = merged.value.clone();
-        }
-        ControlFlow::Continue(())
     }
 }
