@@ -5,6 +5,7 @@ mod main {
 
     mod bad_files;
     mod brought_back;
+    mod changed_key;
     mod copies;
     mod device;
     mod dispersed;
