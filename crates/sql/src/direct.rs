@@ -24,9 +24,7 @@ use std::sync::Arc;
 use counterfoil_log::Snapshot;
 use counterfoil_relation::Table;
 use datafusion::execution::SendableRecordBatchStream;
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::sql::sqlparser::ast::Statement;
-use futures::StreamExt;
 
 use crate::engine::Rows;
 use crate::error::{Error, Result};
@@ -52,9 +50,11 @@ impl Session {
     /// As those of the query that asks the same.
     pub fn ask_question(&mut self, question: &Question) -> Result<Rows> {
         self.planner.interrupt.clear();
-        let rows = self.begin_statement().and_then(|()| match self.scan_for(question)? {
-            Some(scan) => self.read(&scan),
-            None => Ok(None),
+        let rows = self.begin_statement().and_then(|()| {
+            self.with_memory(|session| match session.scan_for(question)? {
+                Some(scan) => session.read(&scan),
+                None => Ok(None),
+            })
         });
         match rows {
             Ok(Some(rows)) => Ok(rows),
@@ -129,13 +129,11 @@ impl Session {
     fn read(&mut self, scan: &Near) -> Result<Option<Rows>> {
         let mut stream = self.begin(scan)?;
         let schema = stream.schema();
-        if matches!(scan, Near::Answered(_)) && !self.planner.options().is_little {
-            let first = match self.planner.next(&mut stream) {
-                Err(Error::Memory(_)) => return Ok(None),
-                first => first?,
+        if matches!(scan, Near::Answered(_)) {
+            stream = match self.planner.begun(stream) {
+                Err(Error::Memory(_)) if !self.planner.options().is_little => return Ok(None),
+                stream => stream?,
             };
-            let first = futures::stream::iter(first.map(Ok));
-            stream = Box::pin(RecordBatchStreamAdapter::new(schema.clone(), first.chain(stream)));
         }
         if self.guard.transaction.is_writing() {
             stream = self.planner.read_ahead(stream)?;

@@ -29,6 +29,7 @@ use crate::published::Verifier;
 use crate::publishing::Publisher;
 use crate::ram::Ram;
 use crate::series::{Doors, Keeper};
+use crate::sharing::Turn;
 use crate::spill::{SealedFiles, Spill};
 use crate::store::{Lease, Store};
 use crate::transaction::{self, Purpose};
@@ -95,6 +96,7 @@ pub struct Engine {
     pub(crate) options: EngineOptions,
     pub(crate) environment: Arc<RuntimeEnv>,
     pub(crate) means: Means,
+    pub(crate) turn: Turn,
     pub(crate) executor: Arc<Executor>,
     pub(crate) publisher: OnceLock<Arc<dyn Publisher>>,
     pub(crate) verifier: OnceLock<Arc<dyn Verifier>>,
@@ -121,11 +123,11 @@ impl Engine {
         let executor = Arc::new(Executor::new(options.parallelism)?);
         let series = Arc::new(SeriesTables::new());
         let (doors, groups, retention) = (Doors::default(), Groups::default(), Keeper::default());
-        let (publisher, verifier, dispersed) = (OnceLock::new(), OnceLock::new(), Arc::default());
+        let (turn, publisher, verifier, dispersed) = (Turn::default(), OnceLock::new(), OnceLock::new(), Arc::default());
         #[rustfmt::skip]
         let engine = Engine {
-            store, relations, series, doors, groups, retention, options, environment, means, executor, publisher, verifier,
-            dispersed,
+            store, relations, series, doors, groups, retention, options, environment, means, turn, executor, publisher,
+            verifier, dispersed,
         };
         Ok(Arc::new(engine))
     }

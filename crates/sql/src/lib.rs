@@ -93,6 +93,7 @@ mod scan;
 mod series;
 mod session;
 mod settings;
+mod sharing;
 mod shortcut;
 mod show;
 mod sliding;

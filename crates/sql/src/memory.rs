@@ -227,64 +227,6 @@ impl MemoryPool for Shared {
     }
 }
 
-/// A pool that is part of another: what is taken of it is taken of both.
-#[derive(Debug)]
-pub(crate) struct Within {
-    own: Arc<Shared>,
-    of: Arc<dyn MemoryPool>,
-}
-
-impl Within {
-    pub(crate) fn new(own: Arc<Shared>, of: Arc<dyn MemoryPool>) -> Arc<Self> {
-        Arc::new(Within { own, of })
-    }
-}
-
-impl fmt::Display for Within {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of {}", self.own, self.of)
-    }
-}
-
-impl MemoryPool for Within {
-    fn name(&self) -> &str {
-        "within"
-    }
-
-    fn register(&self, consumer: &MemoryConsumer) {
-        self.own.register(consumer);
-        self.of.register(consumer);
-    }
-
-    fn unregister(&self, consumer: &MemoryConsumer) {
-        self.own.unregister(consumer);
-        self.of.unregister(consumer);
-    }
-
-    fn grow(&self, reservation: &MemoryReservation, additional: usize) {
-        self.own.grow(reservation, additional);
-        self.of.grow(reservation, additional);
-    }
-
-    fn shrink(&self, reservation: &MemoryReservation, shrink: usize) {
-        self.own.shrink(reservation, shrink);
-        self.of.shrink(reservation, shrink);
-    }
-
-    fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<(), DataFusionError> {
-        self.own.try_grow(reservation, additional)?;
-        self.of.try_grow(reservation, additional).inspect_err(|_| self.own.shrink(reservation, additional))
-    }
-
-    fn reserved(&self) -> usize {
-        self.own.reserved()
-    }
-
-    fn memory_limit(&self) -> MemoryLimit {
-        self.own.memory_limit()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -332,24 +274,6 @@ mod tests {
         let second = reserve(&pool, "ExternalSorterMerge[1]", false);
         first.try_grow(35).unwrap();
         second.try_grow(125).unwrap();
-    }
-
-    #[test]
-    fn what_is_taken_of_a_part_is_taken_of_the_whole() {
-        let whole: Arc<dyn MemoryPool> = Shared::new(1000, 1);
-        let part: Arc<dyn MemoryPool> = Within::new(Shared::new(600, 1), whole.clone());
-        let (mine, others) = (reserve(&part, "mine", false), reserve(&whole, "others", false));
-        assert!(mine.try_grow(601).is_err());
-        mine.try_grow(600).unwrap();
-        assert!(others.try_grow(401).is_err());
-        drop(mine);
-        others.try_grow(900).unwrap();
-        let mine = reserve(&part, "mine", false);
-        assert!(mine.try_grow(101).is_err());
-        assert_eq!((part.reserved(), whole.reserved()), (0, 900));
-        mine.try_grow(100).unwrap();
-        drop(mine);
-        assert_eq!((part.reserved(), whole.reserved()), (0, 900));
     }
 
     #[test]

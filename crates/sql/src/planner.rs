@@ -60,9 +60,11 @@ use crate::published::{self, PublishedProvider, Verdicts};
 use crate::publishing;
 use crate::ram::Ram;
 use crate::read_ahead;
+use crate::running;
 use crate::scan::Target;
 use crate::series;
 use crate::session::with_stack;
+use crate::sharing::Part;
 use crate::shortcut::{Cheaper, Shortcut, Switch};
 use crate::statement::{self, object};
 use crate::unordered::OneOrder;
@@ -76,6 +78,8 @@ pub(crate) struct Planner {
     /// How the queries of this session run.
     options: EngineOptions,
     pub(crate) means: Means,
+    /// What its queries have of the memory of all.
+    pub(crate) part: Arc<Part>,
     catalogs: Arc<dyn CatalogProviderList>,
     pub(crate) state: SessionState,
     frugal: Option<Arc<SessionState>>,
@@ -122,7 +126,8 @@ impl Planner {
         };
         catalogs.register_catalog(crate::CATALOG.into(), Arc::new(catalog));
         let catalogs: Arc<dyn CatalogProviderList> = Arc::new(catalogs);
-        let (options, means) = (engine.options.clone(), engine.means.clone());
+        let options = engine.options.clone();
+        let (part, means) = part(&engine, &options);
         let state = state(&engine, &options, &means, catalogs.clone(), [&summaries, &foreign_key_joins])?;
         let frugal = frugal::state(&state, &options)?;
         let (interrupt, checks) = (Interrupt::new(), Checks::default());
@@ -130,6 +135,7 @@ impl Planner {
             engine,
             options,
             means,
+            part,
             catalogs,
             state,
             frugal,
@@ -158,24 +164,19 @@ impl Planner {
     /// [`Error::Misuse`] for more than all have.
     pub(crate) fn bound(&mut self, ram: Option<Ram>) -> Result<()> {
         let (engine, all) = (&self.engine, &self.engine.options);
-        let (options, means) = match ram {
-            None => (all.clone(), engine.means.clone()),
+        let options = match ram {
+            None => all.clone(),
             Some(ram) if ram.queries() > all.memory_bytes => {
                 let text = format!("ram = {ram}: that is more than the database was opened with");
                 return Err(Error::Misuse(text));
             }
-            Some(ram) => {
-                let options = ram.bounds(all.clone());
-                let own = memory::Shared::new(options.memory_bytes, options.parallelism);
-                let pool = memory::Within::new(own, engine.means.pool.clone());
-                let means = Means { pool, bytes: options.memory_bytes, spill: engine.means.spill.clone() };
-                (options, means)
-            }
+            Some(ram) => ram.bounds(all.clone()),
         };
+        let (part, means) = part(engine, &options);
         let switches = [&self.summaries, &self.foreign_key_joins];
         self.state = state(engine, &options, &means, self.catalogs.clone(), switches)?;
         self.frugal = frugal::state(&self.state, &options)?;
-        (self.options, self.means) = (options, means);
+        (self.options, self.part, self.means) = (options, part, means);
         Ok(())
     }
 
@@ -461,11 +462,16 @@ impl Planner {
         self.engine.executor.run(&self.interrupt, async { Ok(self.state.create_physical_plan(plan).await?) })
     }
 
-    /// Starts a query.
+    /// Starts a query, and reads up to its first row.
     pub(crate) fn stream(&self, plan: &LogicalPlan) -> Result<SendableRecordBatchStream> {
         self.engine
             .executor
-            .run(&self.interrupt, async { frugal::stream(&self.state, self.frugal.as_ref(), plan).await })
+            .run(&self.interrupt, async { running::begun(frugal::stream(&self.state, self.frugal.as_ref(), plan).await?).await })
+    }
+
+    /// Reads a query that was started up to its first row.
+    pub(crate) fn begun(&self, rows: SendableRecordBatchStream) -> Result<SendableRecordBatchStream> {
+        self.engine.executor.run(&self.interrupt, running::begun(rows))
     }
 
     /// The memory of all queries, as far as this session may have it.
@@ -508,6 +514,13 @@ impl Planner {
     pub(crate) fn engine(&self) -> &Arc<Engine> {
         &self.engine
     }
+}
+
+/// What queries that run so have of the memory of all.
+fn part(engine: &Engine, options: &EngineOptions) -> (Arc<Part>, Means) {
+    let own = memory::Shared::new(options.memory_bytes, options.parallelism);
+    let part = Part::new(own, engine.means.pool.clone());
+    (part.clone(), Means { pool: part, bytes: options.memory_bytes, spill: engine.means.spill.clone() })
 }
 
 /// The query library for sessions whose queries run so.

@@ -20,8 +20,9 @@ use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryPool
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::execution::session_state::SessionState;
 use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
-use futures::{Stream, StreamExt};
+use futures::{Stream, StreamExt, TryStreamExt};
 
 use crate::error::Result;
 
@@ -63,6 +64,21 @@ pub(crate) fn start_with(
     let ended = Arc::downgrade(&held);
     let rows = begin(held)?;
     Ok(Box::pin(Running { schema: rows.schema(), rows: Some(rows), ended }))
+}
+
+/// Reads up to the first row: what goes wrong before it is an error of the statement, of which nothing is left.
+///
+/// # Errors
+/// The rows'.
+pub(crate) async fn begun(mut rows: SendableRecordBatchStream) -> Result<SendableRecordBatchStream> {
+    let (schema, mut first) = (rows.schema(), None);
+    while let Some(batch) = rows.try_next().await? {
+        if batch.num_rows() > 0 {
+            first = Some(Ok(batch));
+            break;
+        }
+    }
+    Ok(Box::pin(RecordBatchStreamAdapter::new(schema, futures::stream::iter(first).chain(rows))))
 }
 
 /// The rows of a query.

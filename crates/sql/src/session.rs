@@ -239,7 +239,7 @@ impl Session {
             self.begin_statement()?;
         }
         self.guard.transaction.take_room();
-        let mut outcome = self.dispatch(statement, parameters);
+        let mut outcome = self.with_memory(|session| session.dispatch(statement, parameters));
         let had_no_room = outcome.as_ref().is_err_and(Error::is_full) && is_insert(statement);
         if had_no_room && self.guard.transaction.take_room() {
             // Nothing of it is there, and the oldest points of a table that is kept as long as there is room have gone for it.

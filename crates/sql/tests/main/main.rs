@@ -43,6 +43,7 @@ mod series;
 mod series_bulk;
 mod series_options;
 mod series_order;
+mod sharing;
 mod staged;
 mod subqueries;
 mod summaries;
