@@ -98,33 +98,44 @@ pub(crate) struct Part {
 
 impl Part {
     /// The number of the row at a position.
-    pub(crate) fn row_at(&self, position: u64) -> Option<RowId> {
+    pub(crate) fn row_at(&self, view: &dyn View, position: u64) -> Result<Option<RowId>, Error> {
         if position >= self.count {
-            return None;
+            return Ok(None);
         }
         let number = match &self.presence {
-            Some(presence) => presence.number(position)?,
-            None => position,
+            Some(presence) => presence.number(view, position)?,
+            None => Some(position),
         };
-        Some(RowId(self.segment.first + number))
+        Ok(number.map(|number| RowId(self.segment.first + number)))
     }
 
     /// Where a row lies in this segment.
-    pub(crate) fn position_of(&self, row: RowId) -> Option<u64> {
-        let number = row.0.checked_sub(self.segment.first).filter(|number| *number < self.span)?;
-        let position = match &self.presence {
-            Some(presence) => presence.position(number)?,
-            None => number,
+    pub(crate) fn position_of(&self, view: &dyn View, row: RowId) -> Result<Option<u64>, Error> {
+        let number = row.0.checked_sub(self.segment.first).filter(|number| *number < self.span);
+        let position = match (&self.presence, number) {
+            (Some(presence), Some(number)) => presence.position(view, number)?,
+            (_, number) => number,
         };
-        (position < self.count).then_some(position)
+        Ok(position.filter(|position| *position < self.count))
     }
 
     /// Whether runs that have seen so many renewals may know a row under a key that it no longer has.
-    pub(crate) fn may_have_had_other_keys(&self, row: RowId, renewals: u64) -> bool {
+    pub(crate) fn may_have_had_other_keys(&self, view: &dyn View, row: RowId, renewals: u64) -> Result<bool, Error> {
         let has_looked = self.segment.renewed.is_none_or(|renewed| renewed.number <= renewals);
-        let number = row.0.saturating_sub(self.segment.first);
-        self.state
-            .read(|state| state.update_of(row.0, self.lengths).is_some() || (!has_looked && state.was_updated(number)))
+        let is_updated = self.state.read(|state| state.update_of(row.0, self.lengths).is_some());
+        if is_updated || has_looked {
+            return Ok(is_updated);
+        }
+        match self.state.read(|state| state.renewed()) {
+            Some(renewed) => Ok(renewed.position(view, row.0.saturating_sub(self.segment.first))?.is_some()),
+            None => Ok(false),
+        }
+    }
+
+    /// Reads the maps of its rows as a whole.
+    pub(crate) fn check_maps(&self, view: &dyn View) -> Result<(), Error> {
+        let renewed = self.state.read(|state| state.renewed());
+        [&self.presence, &renewed].into_iter().flatten().try_for_each(|map| map.check(view))
     }
 
     /// Bytes of its rows and their long values.
@@ -300,9 +311,11 @@ impl Access {
     }
 
     /// Where a row lies.
-    pub(crate) fn locate(&self, row: RowId) -> Option<(usize, u64)> {
-        let part = self.parts.partition_point(|part| part.segment.first <= row.0).checked_sub(1)?;
-        Some((part, self.parts[part].position_of(row)?))
+    pub(crate) fn locate(&self, view: &dyn View, row: RowId) -> Result<Option<(usize, u64)>, Error> {
+        let part = self.parts.partition_point(|part| part.segment.first <= row.0).checked_sub(1);
+        let Some(part) = part else { return Ok(None) };
+        let position = self.parts[part].position_of(view, row).map_err(self.named())?;
+        Ok(position.map(|position| (part, position)))
     }
 
     /// Rows the view sees.
@@ -311,11 +324,11 @@ impl Access {
     }
 
     /// Whether the view sees a row.
-    pub(crate) fn is_visible(&self, row: RowId) -> bool {
-        self.locate(row).is_some_and(|(part, _)| {
+    pub(crate) fn is_visible(&self, view: &dyn View, row: RowId) -> Result<bool, Error> {
+        Ok(self.locate(view, row)?.is_some_and(|(part, _)| {
             let part = &self.parts[part];
             part.state.read(|state| !state.is_deleted(row.0, part.lengths))
-        })
+        }))
     }
 
     /// The places of columns in the newest layout.

@@ -18,6 +18,7 @@ use crate::{
     Action, Error, ForeignKey, RowBatch, RowId, Statement, Storage, Table, TableId, Type, Value, ValueRef, settle,
 };
 use counterfoil_log::Order as _;
+use counterfoil_log::View;
 
 /// A change still to be made.
 enum Work {
@@ -105,7 +106,9 @@ impl<'c, 's> Changes<'c, 's> {
         let access = self.shared.access_to_write(writer, table)?;
         rows.order();
         rows.dedup();
-        rows.retain(|row| access.is_visible(*row));
+        let visible = rows.iter().map(|row| access.is_visible(writer, *row)).collect::<Result<Vec<_>, Error>>()?;
+        let mut visible = visible.into_iter();
+        rows.retain(|_| visible.next() == Some(true));
         if rows.is_empty() {
             return Ok(0);
         }
@@ -450,18 +453,18 @@ fn fit(value: ValueRef<'_>, kind: Type) -> Option<Value> {
 }
 
 /// Splits rows by the segments they lie in: for each segment, places in `rows`.
-fn by_part(access: &Access, rows: &[RowId]) -> Vec<Vec<usize>> {
+fn by_part(view: &dyn View, access: &Access, rows: &[RowId]) -> Result<Vec<Vec<usize>>, Error> {
     let mut parts = alloc::vec![Vec::new(); access.parts.len()];
     for (place, row) in rows.iter().enumerate() {
-        if let Some((part, _)) = access.locate(*row) {
+        if let Some((part, _)) = access.locate(view, *row)? {
             parts[part].push(place);
         }
     }
-    parts
+    Ok(parts)
 }
 
 fn append_deletes(writer: &mut dyn Storage, access: &Access, rows: &[RowId]) -> Result<(), Error> {
-    for (part, places) in access.parts.iter().zip(by_part(access, rows)) {
+    for (part, places) in access.parts.iter().zip(by_part(writer, access, rows)?) {
         if places.is_empty() {
             continue;
         }
@@ -518,7 +521,7 @@ pub(crate) fn append_updates(
     let log = Error::log(&access.table.name);
     let width = batch.width();
     let layout = (access.table.layouts.len() - 1) as u32;
-    for (part, places) in access.parts.iter().zip(by_part(access, rows)) {
+    for (part, places) in access.parts.iter().zip(by_part(writer, access, rows)?) {
         if places.is_empty() {
             continue;
         }

@@ -14,9 +14,10 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use counterfoil_log::Order as _;
+use counterfoil_log::View;
 
-use crate::RowId;
 use crate::access::Access;
+use crate::{Error, RowId};
 
 /// Entries that are read to count them, at most: a fraction of a second in which nobody can call it off.
 const ENTRIES_MAX: usize = 1 << 20;
@@ -25,6 +26,7 @@ const BITS: u64 = u64::BITS as u64;
 
 /// Rows counted so far.
 pub(crate) struct Counting<'a> {
+    view: &'a dyn View,
     access: &'a Access,
     /// A bit for each number of a row that is counted; none where no row can be counted twice.
     counted: Option<Vec<u64>>,
@@ -37,31 +39,36 @@ pub(crate) struct Counting<'a> {
 
 impl<'a> Counting<'a> {
     /// Counts rows of a table of which no entry is there twice, none of which has to be looked at.
-    pub(crate) fn of_entries(access: &'a Access) -> Self {
-        Counting { access, counted: None, count: 0, doubtful: Vec::new(), doubtful_max: 0, entries_left: ENTRIES_MAX }
+    pub(crate) fn of_entries(view: &'a dyn View, access: &'a Access) -> Self {
+        let (doubtful, entries_left) = (Vec::new(), ENTRIES_MAX);
+        Counting { view, access, counted: None, count: 0, doubtful, doubtful_max: 0, entries_left }
     }
 
     /// Counts rows of a table, of which so many may have to be looked at; none where there is no room for as many words as bits take.
-    pub(crate) fn of_rows(access: &'a Access, words_max: usize, doubtful_max: usize) -> Option<Self> {
+    pub(crate) fn of_rows(
+        (view, access): (&'a dyn View, &'a Access),
+        words_max: usize,
+        doubtful_max: usize,
+    ) -> Option<Self> {
         let words = usize::try_from(access.next_row().div_ceil(BITS)).ok().filter(|words| *words <= words_max)?;
-        Some(Counting { counted: Some(vec![0; words]), doubtful_max, ..Counting::of_entries(access) })
+        Some(Counting { counted: Some(vec![0; words]), doubtful_max, ..Counting::of_entries(view, access) })
     }
 
     /// Takes the row of an entry, and how many renewals of rows its run has seen, none of one that is new; whether there are not too many.
-    pub(crate) fn take(&mut self, row: RowId, renewals: Option<u64>) -> bool {
-        let Some(left) = self.entries_left.checked_sub(1) else { return false };
+    pub(crate) fn take(&mut self, row: RowId, renewals: Option<u64>) -> Result<bool, Error> {
+        let Some(left) = self.entries_left.checked_sub(1) else { return Ok(false) };
         self.entries_left = left;
         // Rows of later views, and those that are gone.
-        let Some((part, _)) = self.access.locate(row) else { return true };
+        let Some((part, _)) = self.access.locate(self.view, row)? else { return Ok(true) };
         let part = &self.access.parts[part];
         if part.state.read(|state| state.is_deleted(row.0, part.lengths)) {
-            return true;
+            return Ok(true);
         }
         match renewals {
-            Some(renewals) if !part.may_have_had_other_keys(row, renewals) => self.count(row),
+            Some(renewals) if !part.may_have_had_other_keys(self.view, row, renewals)? => self.count(row),
             _ => self.doubtful.push(row),
         }
-        self.doubtful.len() <= self.doubtful_max
+        Ok(self.doubtful.len() <= self.doubtful_max)
     }
 
     fn count(&mut self, row: RowId) {

@@ -12,7 +12,7 @@ use crate::{Error, RowBatch, RowBlock, RowId, RowIds};
 impl Access {
     /// Reads rows by number, in the order given. Rows that are not there are NULLs and not visible.
     pub(crate) fn fetch(&self, view: &dyn View, rows: &[RowId], wanted: &Wanted) -> Result<RowBlock, Error> {
-        let located: Vec<Option<(usize, u64)>> = rows.iter().map(|row| self.locate(*row)).collect();
+        let located = rows.iter().map(|row| self.locate(view, *row)).collect::<Result<Vec<_>, Error>>()?;
         let first_part = located.first().copied().flatten().map(|(part, _)| part);
         let together = first_part.is_some() && located.iter().all(|place| place.map(|(part, _)| part) == first_part);
         if let (Some(part), true) = (first_part, together) {

@@ -229,13 +229,16 @@ impl Inner {
     fn extend_rows(&mut self, view: &dyn View, access: &Access, number: usize, parts: &KeyParts) -> Result<(), Error> {
         let (part, wanted) = (&access.parts[number], Wanted::only(parts.columns()));
         let from = self.rows.saturating_sub(part.segment.first);
-        let mut position = part.presence.as_ref().map_or(from, |presence| presence.rank(from));
+        let mut position = match &part.presence {
+            Some(presence) => presence.rank(view, from).map_err(access.named())?,
+            None => from,
+        };
         while position < part.count {
             let count = (part.count - position).min(PIECE_ROWS as u64) as usize;
             let batch = access.read_inserted(view, number, position, count, &wanted)?;
             let keys = Keys::of_parts(&batch, parts).map_err(access.named())?;
             for row in 0..keys.count() {
-                if let Some(id) = part.row_at(position + row as u64) {
+                if let Some(id) = part.row_at(view, position + row as u64).map_err(access.named())? {
                     self.add(entry(keys.key(row), id));
                 }
             }

@@ -115,8 +115,8 @@ impl Access {
         let ids = match &part.presence {
             None => RowIds::From(RowId(part.segment.first + from)),
             Some(presence) => {
-                let numbers = presence.numbers(from).take(count);
-                RowIds::List(numbers.map(|number| RowId(part.segment.first + number)).collect())
+                let numbers = presence.numbers(view, from, count).map_err(self.named())?;
+                RowIds::List(numbers.into_iter().map(|number| RowId(part.segment.first + number)).collect())
             }
         };
         let mut block = RowBlock { rows, ids, visible: None };

@@ -57,6 +57,9 @@ impl Default for Relations {
 }
 
 /// Reading the catalog.
+/// Maps of the row numbers of segments are kept up to this part of the memory for what is new.
+const MAPS_PART: usize = 4;
+
 impl Relations {
     /// For a database just opened.
     #[must_use]
@@ -73,10 +76,12 @@ impl Relations {
 
     /// The same, with a bound for the memory that index entries of new rows, deletes and updates take together, about and of all
     /// tables: none unless told. Where it is reached, the index with the most becomes a run, and the segment with the most is renewed
-    /// by [`Relations::maintain`]. What one transaction deletes and updates is not bounded. It may differ from open to open.
+    /// by [`Relations::maintain`]. A quarter of it is for maps of the rows that are there, and what has no room is read when it is
+    /// needed. What one transaction deletes and updates is not bounded. It may differ from open to open.
     #[must_use]
     pub fn with_new_bytes(mut self, bytes: usize) -> Self {
         self.shared.new_bytes = bytes;
+        self.shared.states.map_bytes_max = Some(bytes / MAPS_PART);
         self
     }
 

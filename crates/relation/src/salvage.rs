@@ -59,15 +59,16 @@ impl<V: View> Salvage<V> {
             match piece {
                 Piece::Rows(block) if block.visible_count() > 0 => return Ok(Some(block)),
                 Piece::Rows(_) => {}
-                Piece::Damaged { part, positions, .. } => self.note_missing(part, positions),
+                Piece::Damaged { part, positions, .. } => self.note_missing(part, positions)?,
             }
         }
         Ok(None)
     }
 
-    fn note_missing(&mut self, part: usize, positions: Range<u64>) {
+    fn note_missing(&mut self, part: usize, positions: Range<u64>) -> Result<(), Error> {
         let part = &self.access.parts[part];
-        for row in positions.filter_map(|position| part.row_at(position)) {
+        for position in positions {
+            let Some(row) = part.row_at(&self.view, position)? else { continue };
             if part.state.read(|state| state.is_deleted(row.0, part.lengths)) {
                 continue;
             }
@@ -77,6 +78,7 @@ impl<V: View> Salvage<V> {
                 _ => self.missing.push(row..end),
             }
         }
+        Ok(())
     }
 
     /// Row numbers that were not readable so far, in order.
@@ -109,12 +111,13 @@ fn open_part(
         notes.push(format!("deletes and updates of rows from number {first} on are known in part: {error}"));
         lengths = own.states.known(segment);
     }
-    let state = own.states.segment(view, segment, &access.shape, none, false);
+    let state = own.states.segment(view, segment, &access.shape, none, false).and_then(|state| {
+        let presence = state.read(|state| state.presence()).filter(|_| segment.presence.is_some());
+        presence.iter().try_for_each(|presence| presence.check(view))?;
+        Ok((state, presence))
+    });
     let (state, presence) = match state {
-        Ok(state) => {
-            let presence = state.read(|state| state.presence()).filter(|_| segment.presence.is_some());
-            (state, presence.filter(|presence| presence.count() == count))
-        }
+        Ok((state, presence)) => (state, presence.filter(|presence| presence.count() == count)),
         Err(error) if error.is_damage() => {
             notes.push(format!("the numbers of rows from {first} on are lost: {error}"));
             (Default::default(), None)

@@ -49,7 +49,8 @@ fn relieve_memory(shared: &Shared, writer: &mut dyn Storage) -> Result<(), Error
     if shared.new_bytes == usize::MAX {
         return Ok(());
     }
-    let room = shared.new_bytes.saturating_sub(shared.states.change_bytes()).max(shared.new_bytes / 4);
+    let taken = shared.states.change_bytes().saturating_add(shared.states.map_bytes());
+    let room = shared.new_bytes.saturating_sub(taken).max(shared.new_bytes / 4);
     if shared.states.fresh_bytes() > room {
         shared.states.forget_fresh(|_, fresh| !fresh.is_written());
     }
@@ -155,14 +156,14 @@ pub(crate) fn current<'e, E: AsRef<[u8]>>(
     let mut doubtful: Vec<(usize, RowId)> = Vec::new();
     for entry in entries.iter().map(AsRef::as_ref) {
         let (_, row) = split_entry(entry).ok_or_else(wrong)?;
-        let Some((part, _)) = access.locate(row) else { continue };
+        let Some((part, _)) = access.locate(view, row)? else { continue };
         let part = &access.parts[part];
         if part.state.read(|state| state.is_deleted(row.0, part.lengths)) {
             continue;
         }
         let is_doubtful = match doubt {
             Doubt::All => true,
-            Doubt::Since(renewals) => part.may_have_had_other_keys(row, renewals),
+            Doubt::Since(renewals) => part.may_have_had_other_keys(view, row, renewals).map_err(access.named())?,
         };
         if is_doubtful {
             doubtful.push((kept.len(), row));

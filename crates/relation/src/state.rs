@@ -18,7 +18,7 @@ use counterfoil_log::{ContainerId, View};
 
 use crate::files::Segment;
 use crate::fresh::Fresh;
-use crate::presence::Presence;
+use crate::presence::{Presence, Recent};
 use crate::shape::Shape;
 use crate::sorted::Sorted;
 use crate::{Error, IndexId, TableId, few_or_many};
@@ -100,6 +100,10 @@ pub(crate) struct States {
     segments: Lock<Map<(ContainerId, ContainerId), SharedState>>,
     /// The fresh parts of indexes, by table; a few generations of each.
     pub(crate) fresh: Lock<Map<TableId, Vec<SharedFresh>>>,
+    /// Bytes of maps of row numbers that are kept; none: all of them.
+    pub(crate) map_bytes_max: Option<usize>,
+    /// Of the others the chunks that were read last.
+    recent: Arc<Recent>,
 }
 
 /// A generation of a fresh part, shared like the rest.
@@ -122,7 +126,8 @@ impl States {
             None => self.segments.write(|segments| segments.entry(key).or_default().clone()),
         };
         if !state.read(|state| state.covers(segment, lengths, writing)) {
-            state.write(|state| state.extend(view, segment, shape, lengths, writing))?;
+            let maps = (self.room_for_maps(), &self.recent);
+            state.write(|state| state.extend(view, segment, shape, (lengths, writing), maps))?;
         }
         Ok(state)
     }
@@ -130,6 +135,16 @@ impl States {
     /// About what the deletes and updates of all segments take of memory.
     pub(crate) fn change_bytes(&self) -> usize {
         self.segments.read(|segments| segments.values().map(|state| state.read(SegmentState::bytes)).sum())
+    }
+
+    /// Bytes that maps of row numbers may take beside those that are kept.
+    fn room_for_maps(&self) -> usize {
+        self.map_bytes_max.map_or(usize::MAX, |most| most.saturating_sub(self.map_bytes()))
+    }
+
+    /// What maps of row numbers take of memory.
+    pub(crate) fn map_bytes(&self) -> usize {
+        self.segments.read(|segments| segments.values().map(|state| state.read(SegmentState::map_bytes)).sum())
     }
 
     /// About what fresh parts take of memory.
@@ -164,6 +179,7 @@ impl States {
     /// Follows a rollback: cuts every state back to what is there, and drops those of containers that are gone. Fresh
     /// parts are dropped unless they are the ones that count now; the next change steps those back.
     pub(crate) fn cut_back(&self, view: &dyn View, counts: impl Fn(TableId, &Fresh) -> bool) {
+        self.recent.clear();
         self.fresh.write(|all| {
             all.iter_mut().for_each(|(table, list)| list.retain(|fresh| counts(*table, fresh)));
             all.retain(|_, list| !list.is_empty());
@@ -181,6 +197,7 @@ impl States {
 
     /// Drops the states of segments and indexes that are gone; readers of older views build theirs anew.
     pub(crate) fn prune(&self, view: &dyn View, there: impl Fn(TableId, IndexId) -> bool) {
+        self.recent.clear();
         self.segments.write(|segments| segments.retain(|(deletes, _), _| view.length(*deletes).is_ok()));
         self.fresh.write(|all| {
             all.iter_mut().for_each(|(table, list)| list.retain(|fresh| there(*table, fresh.index)));
@@ -205,8 +222,8 @@ impl SegmentState {
         view: &dyn View,
         segment: &Segment,
         shape: &Shape,
-        lengths: Lengths,
-        writing: bool,
+        (lengths, writing): (Lengths, bool),
+        (room, recent): (usize, &Arc<Recent>),
     ) -> Result<(), Error> {
         if writing {
             self.cut(lengths);
@@ -214,11 +231,13 @@ impl SegmentState {
         } else if self.written && (self.deletes_bytes < lengths.deletes || self.updates_bytes < lengths.updates) {
             return Err(Error::misuse("a view of a transaction that was rolled back"));
         }
+        let (span, before) = (segment.span.unwrap_or(0), self.map_bytes());
         if let Some(container) = segment.presence().filter(|_| self.presence.is_none()) {
-            self.presence = Some(Arc::new(read_presence(view, container, segment.span.unwrap_or(0))?));
+            self.presence = Some(Arc::new(Presence::open(view, container, span, room, recent)?));
         }
         if let Some(container) = segment.renewed_rows().filter(|_| self.renewed.is_none()) {
-            self.renewed = Some(Arc::new(read_presence(view, container, segment.span.unwrap_or(0))?));
+            let room = room.saturating_sub(self.map_bytes() - before);
+            self.renewed = Some(Arc::new(Presence::open(view, container, span, room, recent)?));
         }
         self.read_deletes(view, segment, lengths.deletes)?;
         self.read_updates(view, segment, shape, lengths.updates)
@@ -310,13 +329,17 @@ impl SegmentState {
         self.deletes.len() * DELETE_MEMORY + self.updates.len() * UPDATE_MEMORY
     }
 
+    fn map_bytes(&self) -> usize {
+        [&self.presence, &self.renewed].into_iter().flatten().map(|map| map.bytes()).sum()
+    }
+
     pub(crate) fn presence(&self) -> Option<Arc<Presence>> {
         self.presence.clone()
     }
 
-    /// Whether a row, by its number in the segment, had been updated when the segment was renewed.
-    pub(crate) fn was_updated(&self, number: u64) -> bool {
-        self.renewed.as_ref().is_some_and(|renewed| renewed.position(number).is_some())
+    /// The rows, by their numbers in the segment, that had been updated when it was renewed.
+    pub(crate) fn renewed(&self) -> Option<Arc<Presence>> {
+        self.renewed.clone()
     }
 
     /// Whether a row is deleted, for a view of these lengths.
@@ -376,12 +399,4 @@ pub(crate) fn update_head(row: u64, layout: u32) -> [u8; UPDATE_HEAD_BYTES] {
 pub(crate) fn split_update_head(head: &[u8; UPDATE_HEAD_BYTES]) -> (u64, u32) {
     let [a, b, c, d, e, f, g, h, i, j, k, l] = *head;
     (u64::from_le_bytes([a, b, c, d, e, f, g, h]), u32::from_le_bytes([i, j, k, l]))
-}
-
-fn read_presence(view: &dyn View, container: ContainerId, span: u64) -> Result<Presence, Error> {
-    let length = view.length(container).map_err(Error::log(""))?;
-    let length = usize::try_from(length).map_err(|_| Error::corrupt("", "map of the rows of a segment"))?;
-    let mut bytes = vec![0; length];
-    view.read(container, 0, &mut bytes).map_err(Error::log(""))?;
-    Presence::decode(&bytes, span)
 }

@@ -157,7 +157,7 @@ impl<'a> Copier<'a> {
         let Some(copy) = self.done.last_mut() else { return Ok(()) };
         copy.add(writer, self.access, block)?;
         for row in block.visible_rows().map(|row| block.id(row)) {
-            if part.may_have_had_other_keys(row, self.oldest_run) {
+            if part.may_have_had_other_keys(writer, row, self.oldest_run)? {
                 copy.updated.push(row.0 - copy.segment.first);
             }
         }

@@ -152,7 +152,9 @@ fn verify_table(
 
 impl Verifier<'_> {
     fn run(&mut self) -> Result<(), Error> {
-        self.check_logs();
+        if let Err(error) = self.check_logs() {
+            self.damage(error, "map of row numbers")?;
+        }
         let access = self.access;
         let mut readers = Vec::new();
         for index in &access.table.indexes {
@@ -208,23 +210,27 @@ impl Verifier<'_> {
     }
 
     /// A row is deleted once, and only rows that are there are updated.
-    fn check_logs(&mut self) {
+    fn check_logs(&mut self) -> Result<(), Error> {
         for part in &self.access.parts {
+            part.check_maps(self.view)?;
             let deleted = part.state.read(|state| state.deleted(0, u64::MAX, part.lengths).count() as u64);
             if deleted != part.lengths.deletes / DELETE_BYTES as u64 {
                 self.problem(format!("the delete log of rows from {} on names rows twice", part.segment.first));
             }
-            let (lost, foreign) = part.state.read(|state| {
-                let lost =
-                    state.deleted(0, u64::MAX, part.lengths).filter(|row| part.position_of(RowId(*row)).is_none());
-                let updated = state.updated(0, u64::MAX, part.lengths).into_iter();
-                (lost.count(), updated.filter(|update| part.position_of(RowId(update.row)).is_none()).count())
+            let named: Vec<u64> = part.state.read(|state| {
+                let updated = state.updated(0, u64::MAX, part.lengths).into_iter().map(|update| update.row);
+                state.deleted(0, u64::MAX, part.lengths).chain(updated).collect()
             });
-            if lost + foreign > 0 {
+            let mut strange = 0;
+            for row in named {
+                strange += u64::from(part.position_of(self.view, RowId(row))?.is_none());
+            }
+            if strange > 0 {
                 let what = "the delete and update logs of rows from";
-                self.problem(format!("{what} {} on name {} rows that never were", part.segment.first, lost + foreign));
+                self.problem(format!("{what} {} on name {strange} rows that never were", part.segment.first));
             }
         }
+        Ok(())
     }
 
     fn check_rows(&mut self, readers: &[IndexReader<'_>]) -> Result<(), Error> {
@@ -237,7 +243,8 @@ impl Verifier<'_> {
                     self.advance(block.count() as u64);
                 }
                 Piece::Damaged { part, positions, error } => {
-                    let first = self.access.parts[part].row_at(positions.start);
+                    // Where a map is damaged, too, the numbers of its rows are lost.
+                    let first = self.access.parts[part].row_at(self.view, positions.start).ok().flatten();
                     self.problem_of(first.map_or(0, |row| row.0), cause(&error, &self.report.table));
                     self.advance(positions.end - positions.start);
                 }
@@ -378,8 +385,10 @@ impl Verifier<'_> {
         let keys = Keys::of_parts(&block.rows, &parts)?;
         for row in block.visible_rows() {
             let (key, id) = &piece[row];
-            let part = access.locate(*id).map(|(part, _)| &access.parts[part]);
-            let updated = part.is_some_and(|part| part.may_have_had_other_keys(*id, run.renewals));
+            let updated = match access.locate(self.view, *id)? {
+                Some((part, _)) => access.parts[part].may_have_had_other_keys(self.view, *id, run.renewals)?,
+                None => false,
+            };
             if !updated && stored(keys.key(row)) != key.as_slice() {
                 self.problem(format!("index {} has row {} under a key that is not its own", index.name, id.0));
             }

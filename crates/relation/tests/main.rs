@@ -30,6 +30,8 @@ mod grain;
 mod images;
 #[path = "main/joins.rs"]
 mod joins;
+#[path = "main/maps.rs"]
+mod maps;
 #[path = "main/model.rs"]
 mod model;
 #[path = "main/outermost.rs"]

@@ -22,6 +22,9 @@ fn held(bench: &mut Bench, new: impl Fn() -> Relations) -> usize {
     before - MEMORY.current_usage()
 }
 
+/// Rows that are there before.
+const OLD_ROWS: i64 = 200_000;
+
 /// Rows come, change and go, a few with a commit; the most that was ever kept in memory of what was new.
 fn most_held(new: impl Fn() -> Relations) -> usize {
     let mut bench = Bench::new(3);
@@ -46,9 +49,11 @@ fn most_held(new: impl Fn() -> Relations) -> usize {
             })
             .unwrap();
     }
-    let (mut next, mut gone, mut most) = (0_i64, HashSet::new(), 0);
+    let row = |id: i64| vec![Value::BigInt(id), Value::Integer(id as i32 % 97), Value::Text(format!("{id:010}"))];
+    // So many that maps of those that are left of them would take more than the bound.
+    bench.insert("t", &(0..OLD_ROWS).map(row).collect::<Vec<_>>()).unwrap();
+    let (mut next, mut gone, mut most) = (OLD_ROWS, HashSet::new(), 0);
     for round in 0..rounds(300, 3000) {
-        let row = |id: i64| vec![Value::BigInt(id), Value::Integer(id as i32 % 97), Value::Text(format!("{id:010}"))];
         let rows: Vec<_> = (next..next + 20).map(row).collect();
         next += 20;
         bench.insert("t", &rows).unwrap();

@@ -123,7 +123,8 @@ impl Engine {
         let executor = Arc::new(Executor::new(options.parallelism)?);
         let series = Arc::new(SeriesTables::new());
         let (doors, groups, retention) = (Doors::default(), Groups::default(), Keeper::default());
-        let (turn, publisher, verifier, dispersed) = (Turn::default(), OnceLock::new(), OnceLock::new(), Arc::default());
+        let (turn, publisher, verifier, dispersed) =
+            (Turn::default(), OnceLock::new(), OnceLock::new(), Arc::default());
         #[rustfmt::skip]
         let engine = Engine {
             store, relations, series, doors, groups, retention, options, environment, means, turn, executor, publisher,

@@ -464,9 +464,9 @@ impl Planner {
 
     /// Starts a query, and reads up to its first row.
     pub(crate) fn stream(&self, plan: &LogicalPlan) -> Result<SendableRecordBatchStream> {
-        self.engine
-            .executor
-            .run(&self.interrupt, async { running::begun(frugal::stream(&self.state, self.frugal.as_ref(), plan).await?).await })
+        self.engine.executor.run(&self.interrupt, async {
+            running::begun(frugal::stream(&self.state, self.frugal.as_ref(), plan).await?).await
+        })
     }
 
     /// Reads a query that was started up to its first row.

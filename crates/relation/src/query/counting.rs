@@ -83,14 +83,14 @@ impl Relations {
             return Ok(None);
         }
         if ranges.iter().all(|range| reader.has_each_once(range)) {
-            let mut counting = Counting::of_entries(&access);
-            if reader.visit_each(&ranges, &mut |_, row, renewals| Ok(counting.take(row, renewals)))? {
+            let mut counting = Counting::of_entries(view, &access);
+            if reader.visit_each(&ranges, &mut |_, row, renewals| counting.take(row, renewals))? {
                 return Ok(Some(counting.finish()));
             }
         }
-        let counting = Counting::of_rows(&access, room.min(WORDS_MAX), doubtful_max.min(room));
+        let counting = Counting::of_rows((view, &access), room.min(WORDS_MAX), doubtful_max.min(room));
         let Some(mut counting) = counting else { return Ok(None) };
-        let is_all = reader.visit_each(&ranges, &mut |_, row, renewals| Ok(counting.take(row, renewals)))?;
+        let is_all = reader.visit_each(&ranges, &mut |_, row, renewals| counting.take(row, renewals))?;
         Ok(is_all.then(|| counting.finish()))
     }
 

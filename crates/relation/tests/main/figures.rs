@@ -12,7 +12,7 @@ fn figures(bench: &mut Bench) -> TableUse {
 }
 
 fn filled(fresh_rows: usize) -> Bench {
-    let mut bench = Bench::with_fresh_rows(1, fresh_rows);
+    let mut bench = Bench::with_fresh_rows(2, fresh_rows);
     bench.create(&NewTable {
         name: "t".into(),
         columns: vec![NewColumn::new("id", Type::Integer), NewColumn::new("note", Type::Text)],
@@ -31,6 +31,7 @@ fn filled(fresh_rows: usize) -> Bench {
 
 #[test]
 fn a_tidy_table_has_nothing_to_gain() {
+    // As many new rows as come stay in memory.
     let mut bench = filled(1 << 20);
     let told = figures(&mut bench);
     assert_eq!((told.rows, told.deleted, told.updates, told.segments), (20_000, 0, 0, 1));
