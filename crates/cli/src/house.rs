@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use counterfoil::{Database, Lack, Purged};
 
 use crate::arguments::Only;
+use crate::closing;
 use crate::context::Context;
 use crate::failure::{Failure, Result};
 use crate::inspect::bytes;
@@ -14,7 +15,7 @@ pub fn reorganize(context: &Context, arguments: &Only) -> Result<()> {
     let database = context.open(&arguments.db)?;
     database.reorganize()?;
     say_what_has_no_room(&database)?;
-    Ok(database.close()?)
+    closing::close(database)
 }
 
 /// Steps that find no room wait until there is some, without an error: whoever asked for them is told.
@@ -34,7 +35,7 @@ fn say_what_has_no_room(database: &Database) -> Result<()> {
 pub fn compact(context: &Context, arguments: &Only) -> Result<()> {
     let database = context.open(&arguments.db)?;
     database.compact()?;
-    Ok(database.close()?)
+    closing::close(database)
 }
 
 pub fn purge(context: &Context, arguments: &Only) -> Result<()> {

@@ -23,6 +23,7 @@ use counterfoil::arrow::array::RecordBatch;
 use counterfoil::{ColumnInfo, Connection, Database, Error, Kind, quoted};
 
 use crate::arguments::{Fields, Format, Import, Shape, Unit};
+use crate::closing;
 use crate::context::Context;
 use crate::failure::{Result, input, misuse};
 use crate::terminal;
@@ -73,7 +74,7 @@ pub fn run(context: &Context, arguments: &Import) -> Result<()> {
             rows += importing.file(file, create)?;
         }
     }
-    database.close()?;
+    closing::close(database)?;
     terminal::done(format_args!("{name}: {}", terminal::counted(rows, "row")));
     Ok(())
 }

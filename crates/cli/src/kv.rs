@@ -6,6 +6,7 @@ use std::path::Path;
 use counterfoil::{Error, Kind, Records};
 
 use crate::arguments::{Kv, KvAction};
+use crate::closing;
 use crate::context::Context;
 use crate::failure::{Failure, Result, input};
 use crate::image;
@@ -24,7 +25,7 @@ pub fn run(context: &Context, arguments: &Kv) -> Result<()> {
             let value = read(file.as_deref())?;
             let database = context.open(&arguments.db)?;
             database.records().put(name, &value)?;
-            Ok(database.close()?)
+            closing::close(database)
         }
         KvAction::Delete { name } => {
             let database = context.open(&arguments.db)?;
@@ -37,7 +38,7 @@ pub fn run(context: &Context, arguments: &Kv) -> Result<()> {
             let names: Vec<&str> = name.iter().map(String::as_str).collect();
             records.delete(&names)?;
             drop(records);
-            Ok(database.close()?)
+            closing::close(database)
         }
         KvAction::List { prefix } => {
             let database = context.open_to_read(&arguments.db)?;

@@ -5,6 +5,7 @@
 
 mod arguments;
 mod ask;
+mod closing;
 mod context;
 mod copies;
 mod counter;

@@ -6,6 +6,7 @@ use counterfoil::{Database, Ending, Error, InfluxListener, InfluxOptions};
 use counterfoil_postgres as postgres;
 
 use crate::arguments::Serve;
+use crate::closing;
 use crate::context::Context;
 use crate::failure::{Result, misuse};
 use crate::terminal::{self, Cancelling};
@@ -28,9 +29,9 @@ pub fn run(context: &Context, arguments: &Serve) -> Result<()> {
     if let Some(influx) = influx {
         influx.shut_down();
     }
-    let closed = database.close();
+    let closed = closing::close(database);
     ended?;
-    Ok(closed?)
+    closed
 }
 
 /// What clients come in by.

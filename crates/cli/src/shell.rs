@@ -13,6 +13,7 @@ use rustyline::history::FileHistory;
 use rustyline::{Config, Editor};
 
 use crate::arguments::Format;
+use crate::closing;
 use crate::failure::{Failure, Result};
 use crate::output::Style;
 use crate::sql::Runner;
@@ -56,7 +57,7 @@ pub fn run(database: &Database, style: Style) -> Result<()> {
     runner.warn_of_open_transaction();
     drop(runner);
     left?;
-    Ok(database.clone().close()?)
+    closing::close(database.clone())
 }
 
 fn broken(error: &ReadlineError) -> Failure {

@@ -6,6 +6,7 @@ use std::path::Path;
 use counterfoil::{Database, Error, Key, Kind, utc};
 
 use crate::arguments::{KeyAction, KeyCommand, Keygen, Rekey};
+use crate::closing;
 use crate::context::Context;
 use crate::failure::{Failure, Result, misuse};
 use crate::{copies, keys, private, terminal};
@@ -16,7 +17,7 @@ pub fn run(context: &Context, arguments: &KeyCommand) -> Result<()> {
         KeyAction::Add { db, new } => {
             let database = context.open(db)?;
             let slot = database.add_slot(&keys::find_new(new)?)?;
-            database.close()?;
+            closing::close(database)?;
             terminal::done(format_args!("slot {slot} was added"));
             Ok(())
         }
@@ -24,7 +25,7 @@ pub fn run(context: &Context, arguments: &KeyCommand) -> Result<()> {
             let database = context.open(db)?;
             require_slot(&database, *slot)?;
             database.change_slot(usize::from(*slot), &keys::find_new(new)?)?;
-            database.close()?;
+            closing::close(database)?;
             terminal::done(format_args!("slot {slot} was changed"));
             terminal::note("copies of the file from before still open with the old one, whatever is done here");
             Ok(())
@@ -32,7 +33,7 @@ pub fn run(context: &Context, arguments: &KeyCommand) -> Result<()> {
         KeyAction::Remove { db, slot } => {
             let database = context.open(db)?;
             database.remove_slot(usize::from(*slot))?;
-            database.close()?;
+            closing::close(database)?;
             terminal::done(format_args!("slot {slot} was removed"));
             terminal::note("copies of the file from before still open with it, whatever is done here");
             Ok(())
@@ -114,7 +115,7 @@ pub fn rekey(context: &Context, arguments: &Rekey) -> Result<()> {
     let database = context.open(&arguments.db)?;
     let slot = database.own_slot()?;
     database.change_slot(slot, &keys::find_new(&arguments.new)?)?;
-    database.close()?;
+    closing::close(database)?;
     terminal::done(format_args!("slot {slot} was changed"));
     terminal::note("copies of the file from before still open with the old one, whatever is done here");
     Ok(())

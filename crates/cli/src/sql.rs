@@ -10,6 +10,7 @@ use clap::ArgMatches;
 use counterfoil::{Connection, Outcome, TransactionState};
 
 use crate::arguments::{Format, Sql};
+use crate::closing;
 use crate::context::Context;
 use crate::failure::{Failure, Result, misuse};
 use crate::output::Style;
@@ -61,7 +62,7 @@ pub fn run(context: &Context, arguments: Sql, order: &Order) -> Result<()> {
     }
     runner.warn_of_open_transaction();
     drop(runner);
-    Ok(database.close()?)
+    closing::close(database)
 }
 
 /// What is to be run, in the order of the command line; standard input if nothing is named.

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use counterfoil::{Database, Role, utc};
 
 use crate::arguments::{UserAction, UserCommand, UserRole};
+use crate::closing;
 use crate::context::Context;
 use crate::failure::{Failure, Result};
 use crate::{keys, terminal};
@@ -14,7 +15,7 @@ pub fn run(context: &Context, arguments: &UserCommand) -> Result<()> {
         UserAction::Add { db, name, role, token: true, .. } => {
             let database = context.open(db)?;
             let token = database.users().add_with_token(name, of(*role))?;
-            database.close()?;
+            closing::close(database)?;
             writeln!(io::stdout().lock(), "{}", token.as_str()).map_err(Failure::output)?;
             terminal::note("the token is shown this once and kept nowhere");
             Ok(())
@@ -22,14 +23,14 @@ pub fn run(context: &Context, arguments: &UserCommand) -> Result<()> {
         UserAction::Add { db, name, role, token: false, password_file } => {
             let database = context.open(db)?;
             database.users().add(name, of(*role), &keys::find_password(password_file.as_deref())?)?;
-            database.close()?;
+            closing::close(database)?;
             terminal::done(format_args!("user {name} was added: {}", of(*role)));
             Ok(())
         }
         UserAction::Remove { db, name } => {
             let database = context.open(db)?;
             database.users().remove(name)?;
-            database.close()?;
+            closing::close(database)?;
             terminal::done(format_args!("user {name} was removed"));
             Ok(())
         }

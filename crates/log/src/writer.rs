@@ -560,8 +560,12 @@ impl Writer {
         let changed = self.record_bytes != record_bytes;
         self.record_bytes = record_bytes;
         self.count_if_due()?;
-        self.tidy(changed)?;
-        Ok(CommitNumber(self.state.root.commit))
+        // The commit stands. What goes wrong behind it latches, and is the answer to whatever comes next: whoever hears now that it failed
+        // would do it again.
+        match self.tidy(changed) {
+            Err(error) if !self.failed => Err(error),
+            _ => Ok(CommitNumber(self.state.root.commit)),
+        }
     }
 
     /// Bytes that the records need in the record store when this commit is done.

@@ -61,6 +61,43 @@ fn a_commit_that_stands_is_not_answered_with_full() {
     writer.close().unwrap();
 }
 
+/// A medium that fails behind a commit, while what it left is put in order: the commit is acknowledged, and nothing after it is.
+#[test]
+fn a_commit_that_stands_is_not_answered_with_what_went_wrong_behind_it() {
+    const PLENTY: u64 = 1 << 40;
+    let name = |number: usize| format!("r{}", number % 50);
+    let value = |number: usize| number.to_string().into_bytes();
+    let opened = |bench: &mut Bench| {
+        bench.create();
+        let mortal = Mortal { device: bench.device.clone(), left: Arc::new(AtomicU64::new(PLENTY)) };
+        let writer = bench.open_on(Box::new(mortal.clone())).unwrap();
+        mortal.left.store(PLENTY, Ordering::Relaxed);
+        (mortal, writer)
+    };
+    // What each commit takes: two writes, and now and then a checkpoint behind them.
+    let (mortal, mut writer) = opened(&mut Bench::file(200, 8));
+    let mut taken = Vec::new();
+    while taken.last().is_none_or(|last| *last <= 2) {
+        let before = mortal.left.load(Ordering::Relaxed);
+        put(&mut writer, &name(taken.len()), &value(taken.len())).unwrap();
+        taken.push(before - mortal.left.load(Ordering::Relaxed));
+    }
+    let (last, before) = (taken.len() - 1, taken[..taken.len() - 1].iter().sum::<u64>());
+    for fails_after in 0..taken[last] {
+        let mut bench = Bench::file(200, 8);
+        let (mortal, mut writer) = opened(&mut bench);
+        mortal.left.store(before + fails_after, Ordering::Relaxed);
+        (0..last).for_each(|number| put(&mut writer, &name(number), &value(number)).unwrap());
+        let committed = put(&mut writer, &name(last), &value(last));
+        assert_eq!(committed.is_ok(), fails_after >= 2, "after {fails_after} writes");
+        assert!(put(&mut writer, "another", b"1").is_err(), "after {fails_after} writes");
+        drop(writer);
+        let writer = bench.open().unwrap();
+        assert!(committed.is_err() || record(&writer, &name(last)) == Some(value(last)), "after {fails_after} writes");
+        assert_eq!(record(&writer, "another"), None);
+    }
+}
+
 /// Gives every container of these a little more, in a commit each.
 fn touch(writer: &mut Writer, ids: &[ContainerId]) {
     for id in ids {

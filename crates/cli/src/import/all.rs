@@ -9,6 +9,7 @@ use super::source::Source;
 use super::text::Texts;
 use super::{File, format_of, ipc, parquet};
 use crate::arguments::{Fields, Format};
+use crate::closing;
 use crate::context::Context;
 use crate::export::{RECORDS_FOLDER, TABLES_FILE};
 use crate::failure::{Result, input, misuse};
@@ -51,7 +52,7 @@ pub fn run(context: &Context, db: &str, folder: &Path, format: Option<Format>) -
         stored = records(&mut connection, folder)?;
         connection.execute("COMMIT", &[])?;
     }
-    database.close()?;
+    closing::close(database)?;
     let (tables, rows, records) = (counted(tables, "table"), counted(rows, "row"), counted(stored, "record"));
     terminal::done(format_args!("{db}: {tables}, {rows}, {records}"));
     Ok(())

@@ -10,6 +10,7 @@ use flate2::read::MultiGzDecoder;
 use super::progress::Progress;
 use super::source::{Source, ahead};
 use crate::arguments::{Format, Import, Unit};
+use crate::closing;
 use crate::context::Context;
 use crate::failure::{Result, input, misuse};
 use crate::terminal::{self, counted};
@@ -45,7 +46,7 @@ pub fn run(context: &Context, arguments: &Import) -> Result<()> {
             None => ended?,
         }
     }
-    database.close()?;
+    closing::close(database)?;
     wrong
 }
 

@@ -8,6 +8,7 @@ use zeroize::Zeroizing;
 use super::delivery::Recipients;
 use super::{owned, root, told};
 use crate::arguments::{Owned, StateOf};
+use crate::closing;
 use crate::context::Context;
 use crate::failure::{Result, misuse};
 use crate::terminal;
@@ -26,7 +27,7 @@ pub fn keygen(context: &Context, place: &str, from: Option<&str>, table: Option<
         None => {
             let (key, database) = (root::fresh()?, root::make(context, place)?);
             root::keep(&database, &*Zeroizing::new(key.to_bytes()))?;
-            database.close()?;
+            closing::close(database)?;
             Owner::of(&key.public())
         }
         Some(state) => {
@@ -48,7 +49,7 @@ fn take_out(context: &Context, place: &str, state: &str, publication: &mut Publi
         Ok(())
     };
     publication.export_root(keep).map_err(|error| told(error, state))?;
-    database.close()?;
+    closing::close(database)?;
     terminal::done(format_args!("{state}: the root key is not in it any more"));
     terminal::note("older copies of the state still hold the root key, and so do its pages until it is purged");
     Ok(publication.owner())
