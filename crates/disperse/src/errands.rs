@@ -11,7 +11,7 @@
 //!    anything took that was done in the end. And what was done is remembered: telling the same again ends with that.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -30,6 +30,11 @@ const REMOVE: Duration = Duration::from_secs(30);
 /// For rows to come or go at one that was waited for in vain a moment ago, unless something has taken longer and was done: a statement
 /// tells it several things, and what it does in the end is remembered.
 const LATE: Duration = Duration::from_secs(1);
+/// A question that ends in vain after so long has met one that hangs: what it is asked next
+const SILENT: Duration = Duration::from_secs(5);
+/// is waited for no longer than this, until it has begun to answer; and for each part that follows so long.
+const AGAIN: Duration = Duration::from_secs(5);
+const PART: Duration = Duration::from_secs(120);
 /// Questions beside errands that nobody waits for any more, at most: however many are waited for.
 const ABANDONED_MAX: usize = 8;
 /// However long something took.
@@ -167,7 +172,8 @@ impl Errands {
     }
 }
 
-/// A cloud that is told by errands. Questions go to it as they are: they are called off in other ways.
+/// A cloud that is told by errands. Questions go to it as they are: they are called off in other ways. Only where it was waited for in vain a
+/// moment ago they are asked aside: a statement asks several, of which each would take as long as the cloud's patience.
 pub struct ByErrands {
     cloud: Arc<dyn Provider>,
     errands: Arc<Errands>,
@@ -204,6 +210,65 @@ impl ByErrands {
     }
 }
 
+impl ByErrands {
+    #[cfg(not(test))]
+    fn silent(&self) -> Duration {
+        SILENT
+    }
+
+    #[cfg(test)]
+    fn silent(&self) -> Duration {
+        self.patience.unwrap_or(SILENT)
+    }
+
+    /// Asks on a thread of its own, which nobody waits for if it does not begin to answer soon.
+    fn ask_aside(
+        &self,
+        table: &Name,
+        question: &Question,
+        take: &mut dyn FnMut(Answer) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        if self.errands.abandoned.load(Ordering::SeqCst) >= ABANDONED_MAX {
+            return Err(busy());
+        }
+        let (says, said) = sync_channel::<Result<Option<Answer>, Failure>>(1);
+        let (abandoned, is_left) = (self.errands.abandoned.clone(), Arc::new(AtomicBool::new(false)));
+        let (cloud, table, question, is_left_by_now) =
+            (self.cloud.clone(), table.clone(), question.clone(), is_left.clone());
+        let started = thread::Builder::new().spawn(move || {
+            let gone = |_| Failure::Unreachable("nobody waits for it any more".into());
+            let asked = cloud.ask(&table, &question, &mut |answer| says.send(Ok(Some(answer))).map_err(gone));
+            if is_left_by_now.swap(true, Ordering::SeqCst) {
+                abandoned.fetch_sub(1, Ordering::SeqCst);
+            }
+            let _ = says.send(asked.map(|()| None));
+        });
+        started.map_err(|error| Failure::Unreachable(format!("no thread to ask it: {error}")))?;
+        let mut patience = self.silent().min(AGAIN);
+        loop {
+            match said.recv_timeout(patience) {
+                Ok(Ok(Some(answer))) => take(answer)?,
+                Ok(done) => {
+                    if done.is_ok() {
+                        self.errands.lateness.forget();
+                    }
+                    return done.map(drop);
+                }
+                Err(RecvTimeoutError::Disconnected) => return Err(Failure::Malformed("what asks it broke off".into())),
+                Err(RecvTimeoutError::Timeout) => {
+                    self.errands.abandoned.fetch_add(1, Ordering::SeqCst);
+                    if is_left.swap(true, Ordering::SeqCst) {
+                        self.errands.abandoned.fetch_sub(1, Ordering::SeqCst);
+                    }
+                    self.errands.lateness.note();
+                    return Err(Failure::Unreachable(format!("it has not answered for {} s", patience.as_secs())));
+                }
+            }
+            patience = PART;
+        }
+    }
+}
+
 impl Provider for ByErrands {
     fn put(&self, table: &Name, rows: &Fragments) -> Result<(), Failure> {
         // A row's place has the same fragments always.
@@ -227,7 +292,15 @@ impl Provider for ByErrands {
         question: &Question,
         take: &mut dyn FnMut(Answer) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        self.cloud.ask(table, question, take)
+        if self.errands.is_late() {
+            return self.ask_aside(table, question, take);
+        }
+        let begun = Instant::now();
+        let asked = self.cloud.ask(table, question, take);
+        if matches!(asked, Err(Failure::Unreachable(_))) && begun.elapsed() >= self.silent() {
+            self.errands.lateness.note();
+        }
+        asked
     }
 
     fn drop_table(&self, table: &Name) -> Result<(), Failure> {
@@ -244,7 +317,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
     use std::sync::{Arc, Mutex};
     use std::thread;
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
 
     use super::{ABANDONED_MAX, ByErrands, Errands};
     use crate::fragments::{Answer, Fragments, Name, Question};
@@ -259,6 +332,7 @@ mod tests {
         hangs: AtomicBool,
         told: Mutex<Vec<&'static str>>,
         ended: AtomicUsize,
+        asked: AtomicUsize,
     }
 
     impl Hanging {
@@ -288,6 +362,14 @@ mod tests {
             question: &Question,
             take: &mut dyn FnMut(Answer) -> Result<(), Failure>,
         ) -> Result<(), Failure> {
+            let begun = Instant::now();
+            self.asked.fetch_add(1, Ordering::SeqCst);
+            while self.hangs.load(Ordering::SeqCst) {
+                if begun.elapsed() > 3 * SHORT {
+                    return Err(Failure::Unreachable("no answer in time".into()));
+                }
+                thread::sleep(Duration::from_millis(1));
+            }
             self.inner.ask(table, question, take)
         }
 
@@ -299,6 +381,40 @@ mod tests {
 
     fn rows(places: &[u64]) -> Fragments {
         Fragments { places: places.to_vec(), columns: Vec::new() }
+    }
+
+    /// Of a statement that asks a cloud several things the first waits as long as the cloud is waited for, and no other.
+    #[test]
+    fn a_cloud_that_let_a_question_wait_is_asked_aside_for_a_while() {
+        let (cloud, errands) = (Arc::new(Hanging::default()), Arc::new(Errands::default()));
+        let told = ByErrands { patience: Some(SHORT), ..ByErrands::new(cloud.clone(), errands.clone()) };
+        let table = Name::parse("t0000000000000001").expect("a name");
+        assert_eq!(told.put(&table, &rows(&[1, 2])), Ok(()));
+        let ask = || {
+            let mut places = Vec::new();
+            told.ask(&table, &Question::default(), &mut |answer| {
+                places.extend(answer.rows.places);
+                Ok(())
+            })
+            .map(|()| places)
+        };
+        assert_eq!(ask(), Ok(vec![1, 2]));
+        cloud.hangs.store(true, Ordering::SeqCst);
+        let told_in_the_end = ask();
+        assert!(
+            matches!(&told_in_the_end, Err(Failure::Unreachable(text)) if text.contains("in time")),
+            "{told_in_the_end:?}"
+        );
+        assert!(errands.is_late());
+        for _ in 0..2 * ABANDONED_MAX {
+            let late = ask();
+            assert!(matches!(&late, Err(Failure::Unreachable(text)) if !text.contains("in time")), "{late:?}");
+        }
+        // Questions that nobody waits for any more are not many.
+        assert!(cloud.asked.load(Ordering::SeqCst) <= 2 * ABANDONED_MAX + 2);
+        cloud.hangs.store(false, Ordering::SeqCst);
+        while ask() != Ok(vec![1, 2]) {}
+        assert!(!errands.is_late());
     }
 
     #[test]

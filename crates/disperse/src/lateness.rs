@@ -22,6 +22,11 @@ impl Lateness {
         *self.noted.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }
 
+    /// It has answered.
+    pub fn forget(&self) {
+        *self.noted.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
     /// Whether that was a moment ago.
     pub fn is_late(&self) -> bool {
         self.is_late_at(Instant::now())
@@ -42,6 +47,10 @@ mod tests {
     #[test]
     fn it_is_forgotten_after_a_while() {
         let lateness = Lateness::default();
+        assert!(!lateness.is_late());
+        lateness.note();
+        assert!(lateness.is_late());
+        lateness.forget();
         assert!(!lateness.is_late());
         lateness.note();
         let now = Instant::now();

@@ -1,5 +1,6 @@
 //! The owner's side of a provider.
 
+use std::io::{self, BufRead as _};
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -125,7 +126,7 @@ impl Remote {
         let waiting = self.idle.lock().pop();
         if let Some(mut connection) = waiting {
             connection.sock.wait(self.patience);
-            let is_there = wire::say(&mut connection, request).is_ok() && self.is_answered(&mut connection);
+            let is_there = wire::say(&mut connection, request).is_ok() && self.is_answered(&mut connection)?;
             if is_there {
                 return self.end(connection, hear);
             }
@@ -136,11 +137,14 @@ impl Remote {
         self.end(connection, hear)
     }
 
-    /// Whether the other side is still there to answer.
-    fn is_answered(&self, connection: &mut Connection) -> bool {
-        use std::io::BufRead as _;
+    /// Whether the other side is still there to answer. One that says nothing is not asked again by another connection.
+    fn is_answered(&self, connection: &mut Connection) -> Result<bool, Failure> {
         connection.sock.wait(self.patience);
-        connection.fill_buf().is_ok_and(|bytes| !bytes.is_empty())
+        match connection.fill_buf() {
+            Ok(bytes) => Ok(!bytes.is_empty()),
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => Err(self.unreachable(error)),
+            Err(_) => Ok(false),
+        }
     }
 
     fn end(
@@ -276,6 +280,37 @@ mod tests {
 
     fn name() -> Name {
         Name::parse("t0000000000000001").expect("a name")
+    }
+
+    /// A provider that falls silent is waited for once, and on the connection that there is: not by another one as well.
+    #[test]
+    fn one_that_falls_silent_is_waited_for_once() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let identity = Identity::in_folder(folder.path()).expect("a key");
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("provider://{}?pin={}", listener.local_addr().expect("an address"), identity.pin());
+        let patience = Duration::from_millis(600);
+        let cloud = Remote::new(&url, Some("x")).expect("an address").with_patience(patience);
+        let (accepts, accepted) = channel();
+        std::thread::spawn(move || {
+            // The first one has two answers, for its greeting and for what it is told first.
+            let mut answers = 2;
+            let mut held = Vec::new();
+            while let Ok((stream, _)) = listener.accept() {
+                let _ = accepts.send(());
+                let session = ServerConnection::new(identity.server().expect("a key")).expect("a session");
+                let mut connection = StreamOwned::new(session, Timed::new(stream, PATIENCE).expect("a stream"));
+                for _ in 0..std::mem::take(&mut answers) {
+                    let _ = wire::hear::<Request>(&mut connection, FRAME_BYTES_MAX).expect("a message");
+                    wire::say(&mut connection, &Reply::Done).expect("said");
+                }
+                held.push(connection);
+            }
+        });
+        cloud.drop_table(&name()).expect("done");
+        assert_eq!(accepted.try_iter().count(), 1);
+        assert!(matches!(cloud.drop_table(&name()), Err(Failure::Unreachable(_))));
+        assert_eq!(accepted.try_iter().count(), 0, "it was waited for on another connection, too");
     }
 
     /// A provider that hears something, says these bytes for it, and so on.
