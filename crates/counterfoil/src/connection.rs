@@ -377,6 +377,12 @@ pub(crate) fn full(inner: &Inner, error: sql::Error) -> Error {
 }
 
 impl Rows {
+    /// What the statement is called that changed these rows, `INSERT` for one, where it is RETURNING that answers them.
+    #[must_use]
+    pub fn change(&self) -> Option<&'static str> {
+        self.rows.change()
+    }
+
     /// Names and types of the columns.
     #[must_use]
     pub fn schema(&self) -> &SchemaRef {

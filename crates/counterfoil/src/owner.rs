@@ -99,6 +99,7 @@ fn restore(
     progress: Progress<'_>,
 ) -> Result<Vec<BroughtBack>> {
     // What is in the place of the new one is looked at before clouds are.
+    refuse_what_opens(path, &options)?;
     let replaced = Replaced::look(path, id, &options)?;
     let secret = key.catalogue_secret(id);
     let memory = Database::create(Options::memory())?;
@@ -124,6 +125,19 @@ fn restore(
     drop((volume, lock));
     replaced.publish(temporary, path)?;
     Ok(brought)
+}
+
+/// Refuses to put what clouds show into the place of a database that is whole: tables of its own no cloud has, nor rows that wait for clouds.
+fn refuse_what_opens(path: &Path, options: &Options) -> Result<()> {
+    if path.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    match Database::open(options.clone().read_only(true)) {
+        // What does not open may be what is to be replaced.
+        Err(_) => Ok(()),
+        Ok(_) => Err(Error::new(Kind::Misuse, "this database is there, and opens")
+            .advise("choose another name, or move it away first: clouds have nothing of tables of its own")),
+    }
 }
 
 /// The header with the newest slots.

@@ -51,6 +51,24 @@ pub fn good_elsewhere(stage: &Stage, words: &[&str]) -> String {
     out
 }
 
+/// Clouds have nothing of tables that are not at them: what they show does not take the place of a database that opens.
+#[test]
+fn a_database_that_opens_is_not_replaced_by_what_clouds_show() {
+    let (stage, rows) = told();
+    stage.good(&["db", "CREATE TABLE mine (id INT); INSERT INTO mine VALUES (1), (2)"]);
+    let words = ["restore", "--from", "dir:a", "db", "--key-file", "shares"];
+    stage.refused(&words, 1, &["this database is there, and opens", "move it away"]);
+    assert_eq!(stage.ask("SELECT count(*) FROM mine"), "2");
+    // What does not open any more is replaced.
+    let mut bytes = stage.read("db");
+    let end = bytes.len();
+    bytes[end / 8..].fill(0);
+    stage.write("db", bytes);
+    assert_ne!(stage.run(&["db", "SELECT 1"]).code, 0);
+    stage.good(&words);
+    assert_eq!(stage.good(&["db", ALL]), rows);
+}
+
 /// A client on another machine, with a row that the first one has not heard of.
 fn with_another_client() -> Stage {
     let (stage, _) = told();
@@ -372,7 +390,7 @@ fn what_a_restored_backup_goes_on_with_is_what_comes_back() {
 #[test]
 fn a_database_that_is_replaced_is_refused_from_then_on() {
     let (stage, rows) = told();
-    stage.copy("db", "old");
+    fs::rename(stage.path("db"), stage.path("old")).expect("moved away");
     bring_back(&stage, "dir:a");
     assert_eq!(stage.good(&["db", ALL]), rows);
     fs::rename(stage.path("old"), stage.path("db")).expect("the one before");
