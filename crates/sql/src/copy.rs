@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use counterfoil_relation::{RowBatch, Table};
+use datafusion::arrow::datatypes::DataType;
 use datafusion::sql::sqlparser::ast::{
     CopyLegacyCsvOption, CopyLegacyOption, CopyOption, CopySource, CopyTarget, Ident, SelectItem, Statement,
 };
@@ -95,6 +96,10 @@ impl Iterator for CopyOut {
                 cell.clear();
                 if let Err(error) = text::write_cell(&mut cell, column.as_ref(), row) {
                     return Some(Err(error));
+                }
+                if *column.data_type() == DataType::Boolean {
+                    // As PostgreSQL writes them.
+                    cell.truncate(1);
                 }
                 let null = column.is_null(row) || column.data_type().is_null();
                 write_field(&mut out, (!null).then_some(cell.as_str()), &self.form);
@@ -315,21 +320,22 @@ fn form(options: &[CopyOption], legacy: &[CopyLegacyOption], file: Option<&str>)
         None if named => Form { header: true, ..Form::csv() },
         None => Form::text(),
     };
+    let mut escape = None;
     for option in options {
         match option {
             CopyOption::Format(_) | CopyOption::Freeze(_) => {}
-            CopyOption::Delimiter(letter) => form.delimiter = byte(*letter)?,
+            CopyOption::Delimiter(letter) => form.delimiter = delimiter(*letter)?,
             CopyOption::Null(text) => form.null = text.clone(),
             CopyOption::Header(header) => form.header = *header,
             CopyOption::Quote(letter) => form.quote = byte(*letter)?,
-            CopyOption::Escape(letter) => form.escape = byte(*letter)?,
+            CopyOption::Escape(letter) => escape = Some(byte(*letter)?),
             CopyOption::Encoding(name) if name.eq_ignore_ascii_case("utf8") || name.eq_ignore_ascii_case("utf-8") => {}
             other => return Err(Error::NotSupported(format!("COPY with {other}"))),
         }
     }
     for option in legacy {
         match option {
-            CopyLegacyOption::Delimiter(letter) => form.delimiter = byte(*letter)?,
+            CopyLegacyOption::Delimiter(letter) => form.delimiter = delimiter(*letter)?,
             CopyLegacyOption::Null(text) => form.null = text.clone(),
             CopyLegacyOption::Header => form.header = true,
             CopyLegacyOption::Csv(options) => {
@@ -337,7 +343,7 @@ fn form(options: &[CopyOption], legacy: &[CopyLegacyOption], file: Option<&str>)
                     match option {
                         CopyLegacyCsvOption::Header => form.header = true,
                         CopyLegacyCsvOption::Quote(letter) => form.quote = byte(*letter)?,
-                        CopyLegacyCsvOption::Escape(letter) => form.escape = byte(*letter)?,
+                        CopyLegacyCsvOption::Escape(letter) => escape = Some(byte(*letter)?),
                         other => return Err(Error::NotSupported(format!("COPY with {other}"))),
                     }
                 }
@@ -345,10 +351,19 @@ fn form(options: &[CopyOption], legacy: &[CopyLegacyOption], file: Option<&str>)
             other => return Err(Error::NotSupported(format!("COPY with {other}"))),
         }
     }
+    // A quote is doubled, if nothing else is said.
+    form.escape = escape.unwrap_or(form.quote);
     Ok(form)
 }
 
 fn byte(letter: char) -> Result<u8> {
-    let plain = u8::try_from(letter).ok().filter(|byte| byte.is_ascii() && !matches!(byte, b'\n' | b'\r' | b'\\'));
+    let plain = u8::try_from(letter).ok().filter(|byte| byte.is_ascii() && !matches!(byte, b'\n' | b'\r' | b'\0'));
     plain.ok_or_else(|| Error::Sql("delimiters and quotes of COPY are single ASCII letters".into()))
+}
+
+fn delimiter(letter: char) -> Result<u8> {
+    match byte(letter)? {
+        b'\\' => Err(Error::Sql("a backslash is no delimiter of COPY".into())),
+        byte => Ok(byte),
+    }
 }

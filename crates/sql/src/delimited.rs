@@ -101,6 +101,9 @@ impl<R: BufRead> Reader<R> {
             return Ok(None);
         }
         let text = std::str::from_utf8(&self.buffer[..end]).map_err(|_| wrong(first, "the text is not UTF-8"))?;
+        if text.contains('\0') {
+            return Err(wrong(first, "no text has a zero byte in it"));
+        }
         let record = if self.form.csv { self.quoted(text, first)? } else { self.escaped(text, first)? };
         self.line = first + lines - 1;
         Ok(Some(record))
@@ -167,7 +170,7 @@ impl<R: BufRead> Reader<R> {
             if field == self.form.null {
                 return Ok(None);
             }
-            unescape(field).map(Some).ok_or_else(|| wrong(line, "a field is not UTF-8"))
+            unescape(field).map(Some).ok_or_else(|| wrong(line, "a field is not UTF-8, or has a zero byte"))
         };
         fields.into_iter().map(field).collect()
     }
@@ -221,10 +224,16 @@ fn unescape(field: &str) -> Option<String> {
                 bytes.push(digits.fold(0_u8, |value, digit| value.wrapping_mul(8).wrapping_add(digit - b'0')));
                 rest = &rest[more..];
             }
+            b'x' if rest.first().is_some_and(u8::is_ascii_hexdigit) => {
+                let more = rest.iter().take(2).take_while(|digit| digit.is_ascii_hexdigit()).count();
+                let digits = rest[..more].iter().filter_map(|digit| char::from(*digit).to_digit(16));
+                bytes.push(digits.fold(0_u8, |value, digit| value << 4 | digit as u8));
+                rest = &rest[more..];
+            }
             other => bytes.push(*other),
         }
     }
-    String::from_utf8(bytes).ok()
+    String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
 }
 
 fn wrong(line: u64, what: &str) -> Error {
@@ -297,8 +306,20 @@ mod tests {
     }
 
     #[test]
+    fn bytes_are_read_by_their_numbers_and_none_is_zero() {
+        let records = read("\\x41\\x4\\x\t\\101\\7\t\\xc3\\xa9\\xe\n", Form::text());
+        assert_eq!(records, [fields(&[Some("A\u{4}x"), Some("A\u{7}"), Some("\u{e9}\u{e}")])]);
+        for refused in ["\\xe9\n", "\\0\n", "\\x00\n", "a\0b\n"] {
+            assert!(Reader::new(refused.as_bytes(), Form::text()).record().is_err(), "{refused:?}");
+        }
+        assert!(Reader::new("\"a\0b\"\n".as_bytes(), Form::csv()).record().is_err());
+    }
+
+    #[test]
     fn what_is_written_is_read_back() {
-        for form in [Form::csv(), Form::text(), Form { delimiter: b';', null: "-".into(), ..Form::csv() }] {
+        let quoted = |quote: u8, escape: u8| Form { quote, escape, ..Form::csv() };
+        let semicolons = Form { delimiter: b';', null: "-".into(), ..Form::csv() };
+        for form in [Form::csv(), Form::text(), semicolons, quoted(b'\'', b'\''), quoted(b'd', b'\\')] {
             let record = fields(&[Some("plain"), Some(""), None, Some("a,b;c\"d\\e\nf\tg "), Some("\\N"), Some("-")]);
             let mut text = String::new();
             for (place, field) in record.iter().enumerate() {

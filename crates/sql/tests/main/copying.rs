@@ -60,3 +60,29 @@ fn options_are_on_and_off_in_all_of_postgresqls_words() {
         assert!(matches!(copied, Outcome::Count { tag: "COPY", rows: 2 }), "{sql}: {copied:?}");
     }
 }
+
+#[test]
+fn a_quote_is_doubled_unless_it_is_said_what_stands_before_it() {
+    let mut database = Database::after(
+        "CREATE TABLE t (a TEXT, b BOOLEAN); INSERT INTO t VALUES ('it''s, \"q\"', true), ('b\\c', false), (NULL, NULL)",
+    );
+    for (options, written) in [
+        ("(FORMAT csv)", "\"it's, \"\"q\"\"\",t\nb\\c,f\n,"),
+        ("(FORMAT csv, QUOTE '''')", "'it''s, \"q\"',t\nb\\c,f\n,"),
+        ("(FORMAT csv, ESCAPE '\\')", "\"it's, \\\"q\\\"\",t\nb\\c,f\n,"),
+        ("csv quote '|'", "|it's, \"q\"|,t\nb\\c,f\n,"),
+        ("(FORMAT text)", "it's, \"q\"\tt\nb\\\\c\tf\n\\N\t\\N"),
+    ] {
+        database.expect(&[(&format!("COPY t TO STDOUT {options}"), written)]);
+        database.expect(&[("CREATE TABLE u (a TEXT, b BOOLEAN)", "CREATE TABLE")]);
+        let sql = format!("COPY u FROM STDIN {options}");
+        let copied = database.session.copy_in(&sql, &mut format!("{written}\n").as_bytes());
+        assert!(matches!(copied, Ok(Outcome::Count { tag: "COPY", rows: 3 })), "{sql}: {copied:?}");
+        database.expect(&[
+            ("SELECT count(*) FROM t JOIN u ON t.a = u.a AND t.b = u.b", "2"),
+            ("SELECT count(*) FROM u WHERE a IS NULL AND b IS NULL", "1"),
+            ("DROP TABLE u", "DROP TABLE"),
+        ]);
+    }
+    assert!(database.ask("COPY t TO STDOUT (FORMAT csv, DELIMITER '\\')").starts_with("error"));
+}
