@@ -31,12 +31,14 @@ impl Rights {
         }
     }
 
-    /// A published table is read from a folder of this machine, or from another one that this one reaches.
+    /// A published table is read from a folder of this machine, or from another one that this one reaches; so is a cloud.
     pub(crate) fn to_reach_out(self) -> Result<()> {
         self.to_write()?;
         match self.host_files {
             true => Ok(()),
-            false => Err(Error::NotSupported("servers and clouds that users name who come in from outside".into())),
+            false => Err(Error::NotSupported(
+                "servers and clouds that users name who come in from outside: whoever runs the server says where they are".into(),
+            )),
         }
     }
 

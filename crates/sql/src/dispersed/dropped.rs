@@ -152,7 +152,7 @@ impl Dropped {
                 return Some(format!("table {table}: {text}"));
             }
             Whose::Unknown(None) => "somebody is about to change it".to_owned(),
-            Whose::Unknown(Some(failure)) => failure.to_string(),
+            Whose::Unknown(Some(failure)) => format!("not all of its clouds say whose it is now: {failure}"),
         };
         Some(format!("table {table}: cloud {cloud} {LATER}: {why}"))
     }

@@ -171,7 +171,8 @@ impl<'a> Reading<'a> {
 /// Rows that were to be read are gone.
 pub(super) fn deleted(table: &Table) -> Error {
     Error::Conflict(format!(
-        "rows of table {} were deleted at its clouds while they were read: ask again, in a new transaction",
+        "rows of table {0} were deleted at its clouds while they were read: ask again, in a new transaction; if it stays so, another \
+         client has taken the table over (REPAIR TABLE {0})",
         table.name
     ))
 }

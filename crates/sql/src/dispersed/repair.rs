@@ -187,6 +187,11 @@ impl Session {
         let mut done = by_clouds(done);
         self.tell_the_rest(&table, &mut done)?;
         self.note_catalogues(&table, &mut done)?;
+        if done.values().all(|of| of.failure.is_none()) {
+            // What was found on the way advised to do what has been done.
+            let advice = format!("; REPAIR TABLE {}", table.name);
+            self.notices.iter_mut().for_each(|notice| *notice = notice.replace(&advice, ", and is complete again"));
+        }
         let texts = |text: &dyn Fn(&Repaired) -> String| done.values().map(|of| Some(text(of))).collect::<Vec<_>>();
         show::table(vec![
             ("cloud", done.keys().cloned().map(Some).collect()),

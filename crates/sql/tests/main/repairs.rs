@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use counterfoil_disperse::fragments::{Name, Question};
 use counterfoil_disperse::{Catalogue, Provider as _, Secret};
-use counterfoil_sql::lost_tables;
+use counterfoil_sql::{Rights, Session, lost_tables};
 
 use crate::catalogue::{Owning, SECRET};
-use crate::database::Database;
+use crate::database::{Database, ask};
 use crate::dispersed::{ROWS, World, ask_all, both, files, same};
 use crate::fickle::{Fault, Fickle, fickle};
 
@@ -33,6 +33,24 @@ fn a_cloud_that_lost_everything_gets_it_back() {
     assert!(world.database.ask("REPAIR TABLE plain").contains("not dispersed"));
     world.set_there("a", false);
     assert!(world.database.ask("REPAIR TABLE people").contains("a|0|0|out of reach"));
+}
+
+/// Whoever comes in from outside mends what lies at clouds, and moves it, and says of no cloud where it is.
+#[test]
+fn who_comes_in_from_outside_does_with_clouds_what_he_may_do_with_tables() {
+    let mut world = both();
+    same(&mut world, &format!("INSERT INTO TABLE VALUES {ROWS}"));
+    let mut session = |rights: Rights| Session::with_rights(world.database.engine.clone(), rights).expect("a session");
+    let [mut guest, mut reader] = [true, false].map(|writes| session(Rights { writes, host_files: false }));
+    let complete = ["a", "b", "c"].map(|cloud| format!("{cloud}|0|0|complete")).join("\n");
+    assert_eq!(ask(&mut guest, "REPAIR TABLE people", &[]), complete);
+    assert!(!ask(&mut guest, "REFRESH TABLE people", &[]).starts_with("error"));
+    assert!(ask(&mut reader, "REPAIR TABLE people", &[]).contains("reader"));
+    for refused in ["CREATE CLOUD d OPTIONS (url 'dir:/tmp/d')", "DROP CLOUD a"] {
+        let said = ask(&mut guest, refused, &[]);
+        assert!(said.contains("whoever runs the server says where they are"), "{said}");
+    }
+    ask_all(&mut world);
 }
 
 /// Whoever answers at the address of another cloud would get its shares beside those that he has: nothing is put there.
