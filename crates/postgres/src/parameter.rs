@@ -36,9 +36,31 @@ fn text(kind: u32, bytes: &[u8]) -> Result<Value, Refusal> {
         oid::INT2 | oid::INT4 | oid::INT8 | oid::OID => text.trim().parse().map(Value::Integer).map_err(|_| wrong()),
         oid::FLOAT4 | oid::FLOAT8 => text.trim().parse().map(Value::Double).map_err(|_| wrong()),
         oid::BYTEA => parse::bytea(text).map(Value::Bytes).ok_or_else(wrong),
-        // As in a statement, a text stands for what is wanted where it stands.
-        _ => Ok(Value::Text(text.to_owned())),
+        // As in a statement, a text stands for what is wanted where it stands; what it was declared to be it is, if it is written as usual.
+        _ => Ok(declared(kind, text).unwrap_or_else(|| Value::Text(text.to_owned()))),
     }
+}
+
+/// The value of a type that would be something else where another one is wanted: a time is cut to a day, a number to the digits of a column.
+fn declared(kind: u32, text: &str) -> Option<Value> {
+    Some(match kind {
+        oid::NUMERIC => {
+            let (unscaled, scale) = parse::decimal(text)?;
+            match u32::try_from(-scale) {
+                Ok(zeros) => Value::Decimal { unscaled: unscaled.checked_mul(10_i128.checked_pow(zeros)?)?, scale: 0 },
+                Err(_) => {
+                    Value::Decimal { unscaled, scale: u8::try_from(scale).ok().filter(|scale| *scale <= DIGITS_MAX)? }
+                }
+            }
+        }
+        oid::DATE => Value::Date(parse::date(text)?),
+        oid::TIMESTAMP | oid::TIMESTAMPTZ => match parse::timestamp(text).filter(|(time, _)| time % 1000 == 0)? {
+            (time, _) if kind == oid::TIMESTAMPTZ => Value::TimestampTz(time),
+            (time, false) => Value::Timestamp(time),
+            (_, true) => return None,
+        },
+        _ => return None,
+    })
 }
 
 /// A text. None has a zero, which would end it for clients that are written in C.
@@ -49,8 +71,9 @@ fn letters(bytes: &[u8]) -> Result<&str, Refusal> {
 
 fn binary(kind: u32, bytes: &[u8]) -> Result<Value, Refusal> {
     let wrong = || Refusal::new("22P03", "a parameter is no value of its type");
-    let number = || -> Option<i64> {
+    let number = |width: usize| -> Option<i64> {
         match bytes.len() {
+            length if length != width => None,
             2 => Some(i64::from(i16::from_be_bytes(bytes.try_into().ok()?))),
             4 => Some(i64::from(i32::from_be_bytes(bytes.try_into().ok()?))),
             8 => Some(i64::from_be_bytes(bytes.try_into().ok()?)),
@@ -59,14 +82,16 @@ fn binary(kind: u32, bytes: &[u8]) -> Result<Value, Refusal> {
     };
     let value = match kind {
         oid::BOOL => (bytes.len() == 1).then(|| Value::Boolean(bytes[0] != 0)),
-        oid::INT2 | oid::INT4 | oid::INT8 => number().map(Value::Integer),
+        oid::INT2 => number(2).map(Value::Integer),
+        oid::INT4 => number(4).map(Value::Integer),
+        oid::INT8 => number(8).map(Value::Integer),
         oid::FLOAT4 => bytes.try_into().ok().map(|bytes| Value::Double(f32::from_be_bytes(bytes).into())),
         oid::FLOAT8 => bytes.try_into().ok().map(|bytes| Value::Double(f64::from_be_bytes(bytes))),
         oid::BYTEA => Some(Value::Bytes(bytes.to_vec())),
-        oid::DATE => number().and_then(|days| i32::try_from(days).ok()?.checked_add(EPOCH_DAYS)).map(Value::Date),
-        oid::TIME => number().map(Value::Time),
-        oid::TIMESTAMP => number().map(|ticks| Value::Timestamp(nanoseconds(ticks))),
-        oid::TIMESTAMPTZ => number().map(|ticks| Value::TimestampTz(nanoseconds(ticks))),
+        oid::DATE => number(4).and_then(days).map(Value::Date),
+        oid::TIME => number(8).map(Value::Time),
+        oid::TIMESTAMP => number(8).and_then(nanoseconds).map(Value::Timestamp),
+        oid::TIMESTAMPTZ => number(8).and_then(nanoseconds).map(Value::TimestampTz),
         oid::UUID => bytes.try_into().ok().map(Value::Uuid),
         oid::NUMERIC => numeric(bytes),
         oid::OID => bytes.try_into().ok().map(|bytes| Value::Integer(u32::from_be_bytes(bytes).into())),
@@ -79,8 +104,15 @@ fn binary(kind: u32, bytes: &[u8]) -> Result<Value, Refusal> {
     value.ok_or_else(wrong)
 }
 
-fn nanoseconds(ticks: i64) -> i128 {
-    (i128::from(ticks) + i128::from(EPOCH_MICROSECONDS)) * 1000
+/// A day; none for the two that are infinity, which is no day here.
+fn days(days: i64) -> Option<i32> {
+    i32::try_from(days).ok().filter(|days| *days > i32::MIN)?.checked_add(EPOCH_DAYS)
+}
+
+/// A time; none for the two that are infinity.
+fn nanoseconds(ticks: i64) -> Option<i128> {
+    let is_finite = ticks > i64::MIN && ticks < i64::MAX;
+    is_finite.then(|| (i128::from(ticks) + i128::from(EPOCH_MICROSECONDS)) * 1000)
 }
 
 /// Digits to base 10,000, the first of which has the given weight. NaN and infinities are no NUMERIC here.
@@ -123,7 +155,25 @@ mod tests {
         assert_eq!(value(oid::DATE, &[0, 0, 0, 0]), Some(Value::Date(EPOCH_DAYS)));
         assert_eq!(value(oid::TIMESTAMP, &[0; 8]), Some(Value::Timestamp(946_684_800_000_000_000)));
         assert_eq!(value(oid::DATE, &[0x7f, 0xff, 0xff, 0xff]), None);
-        assert_eq!(value(oid::INT4, &[0, 0, 1]), None);
+        assert_eq!(value(oid::DATE, &[0x80, 0, 0, 0]), None);
+        for infinity in [i64::MIN, i64::MAX] {
+            assert_eq!(value(oid::TIMESTAMP, &infinity.to_be_bytes()), None);
+            assert_eq!(value(oid::TIMESTAMPTZ, &infinity.to_be_bytes()), None);
+        }
+        for length in [0, 1, 2, 3, 5, 8] {
+            assert_eq!(value(oid::INT4, &vec![1; length]), None);
+        }
+        for (declared, text, wanted) in [
+            (oid::NUMERIC, "1.005", Value::Decimal { unscaled: 1005, scale: 3 }),
+            (oid::NUMERIC, "-2e3", Value::Decimal { unscaled: -2000, scale: 0 }),
+            (oid::NUMERIC, "NaN", Value::Text("NaN".into())),
+            (oid::DATE, "1970-01-02", Value::Date(1)),
+            (oid::TIMESTAMP, "1970-01-01 00:00:01", Value::Timestamp(1_000_000_000)),
+            (oid::TIMESTAMP, "now", Value::Text("now".into())),
+            (0, "1.005", Value::Text("1.005".into())),
+        ] {
+            assert_eq!(read(declared, Format::Text, text.as_bytes()).ok(), Some(wanted), "{text}");
+        }
         // 12345.678 is 1 * 10,000 + 2345 + 6780 / 10,000.
         let bytes = [0, 3, 0, 1, 0, 0, 0, 3, 0, 1, 0x09, 0x29, 0x1a, 0x7c];
         assert_eq!(value(oid::NUMERIC, &bytes), Some(Value::Decimal { unscaled: 12_345_678, scale: 3 }));

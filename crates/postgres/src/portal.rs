@@ -206,7 +206,7 @@ impl Portal {
                 if !reading.send(wire, &formats, rows_max)? {
                     return Ok(Ran::Suspended);
                 }
-                rows_tag(&self.sql, reading.sent)
+                rows_tag(reading.rows.change(), &self.sql, reading.sent)
             }
             Progress::CopyOut(text) => {
                 let rows = copied(wire, text)?;
@@ -315,11 +315,12 @@ fn begun(sql: &str, values: &[Value], connection: &mut Connection) -> Result<Pro
 }
 
 /// What a statement is called that answered so many rows: a change may, with RETURNING.
-fn rows_tag(sql: &str, rows: u64) -> String {
-    match statements::first_word(sql).as_str() {
-        "INSERT" => format!("INSERT 0 {rows}"),
-        word @ ("UPDATE" | "DELETE" | "MERGE" | "FETCH") => format!("{word} {rows}"),
-        word @ ("SHOW" | "EXPLAIN") => word.to_owned(),
+fn rows_tag(change: Option<&str>, sql: &str, rows: u64) -> String {
+    match (change, statements::first_word(sql).as_str()) {
+        (Some("INSERT"), _) => format!("INSERT 0 {rows}"),
+        (Some(change), _) => format!("{change} {rows}"),
+        (None, "FETCH") => format!("FETCH {rows}"),
+        (None, word @ ("SHOW" | "EXPLAIN")) => word.to_owned(),
         _ => format!("SELECT {rows}"),
     }
 }

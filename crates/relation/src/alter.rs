@@ -116,6 +116,10 @@ pub(crate) fn drop_column(
     }
     let own = |key: &crate::ForeignKey| key.columns.contains(&column) || referenced(key);
     let before = reread(shared, writer, id)?;
+    let leans = |key: &&crate::ForeignKey| referenced(key) && !key.columns.contains(&column);
+    if let (Some(key), false) = (before.foreign_keys.iter().find(leans), cascade) {
+        return Err(Error::sql(format!("column {name} is referenced by foreign key {}: CASCADE drops it", key.name)));
+    }
     if before.foreign_keys.iter().any(own) {
         define::drop_foreign_keys(shared, writer, &before, &own)?;
     }

@@ -6,6 +6,7 @@
 //! over the table with the hidden column that numbers its rows.
 
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use counterfoil_log::Snapshot;
@@ -15,11 +16,13 @@ use datafusion::arrow::compute::concat_batches;
 use datafusion::arrow::datatypes::{DataType, Decimal128Type, Int64Type, Schema};
 use datafusion::catalog::TableProvider;
 use datafusion::execution::SendableRecordBatchStream;
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
     Assignment, AssignmentTarget, BinaryOperator, Delete, Expr, FromTable, GroupByExpr, Query, Select, SelectFlavor,
-    SelectItem, SetExpr, Statement, TableFactor, TableWithJoins, Update, UpdateTableFromKind, Value as Literal, With,
+    SelectItem, SetExpr, Statement, TableFactor, TableWithJoins, Update, UpdateTableFromKind, Value as Literal, Visit,
+    With, visit_expressions, visit_relations,
 };
 
 use crate::cast;
@@ -71,6 +74,8 @@ pub(crate) struct Changed {
     gathers: bool,
     gathered: Vec<RecordBatch>,
     items: Vec<SelectItem>,
+    /// What subqueries of RETURNING see: tables as they were when the statement began.
+    before: Option<Snapshot>,
     parameters: Vec<Value>,
     answer: Option<(Arc<Schema>, Vec<RecordBatch>)>,
 }
@@ -88,6 +93,7 @@ impl Changed {
             gathers,
             gathered: Vec::new(),
             items: Vec::new(),
+            before: None,
             parameters: if gathers { parameters.to_vec() } else { Vec::new() },
             answer: None,
         }
@@ -136,7 +142,7 @@ impl Changed {
         naming::name_query(&mut query, session.names);
         let mut statement = Statement::Query(Box::new(query));
         parameters::bind(&mut statement, &self.parameters)?;
-        let snapshot = change.lease.pending();
+        let snapshot = self.before.take().unwrap_or_else(|| change.lease.pending());
         let plan = session.planner.plan(statement, &snapshot, extra)?;
         let schema = Arc::new(session.planner.schema_of(&plan)?);
         Ok((schema, session.planner.collect(&plan)?))
@@ -145,9 +151,21 @@ impl Changed {
 
 /// Refuses what RETURNING cannot tell where other tables are named beside the one that is changed.
 fn check_returning(items: Option<&[SelectItem]>, alias: &str, names_others: bool) -> Result<()> {
-    let takes_all = |item: &SelectItem| matches!(item, SelectItem::Wildcard(_));
-    if names_others && items.unwrap_or_default().iter().any(takes_all) {
+    let Some(items) = items.filter(|_| names_others) else { return Ok(()) };
+    if items.iter().any(|item| matches!(item, SelectItem::Wildcard(_))) {
         return Err(Error::NotSupported(format!("RETURNING * of several tables: write RETURNING {alias}.*")));
+    }
+    let is_other = |expr: &Expr| match expr {
+        Expr::CompoundIdentifier(parts) if parts.len() == 2 && fold(&parts[0]) != alias => {
+            ControlFlow::Break(fold(&parts[0]))
+        }
+        _ => ControlFlow::Continue(()),
+    };
+    let items = items.to_vec();
+    if let ControlFlow::Break(other) = visit_expressions(&items, is_other)
+        && !asks_others(&items)
+    {
+        return Err(Error::NotSupported(format!("RETURNING of {other}: it answers what became of {alias} alone")));
     }
     Ok(())
 }
@@ -193,10 +211,16 @@ pub(crate) fn question_of_delete(with: Option<With>, delete: &Delete, alias: &st
 }
 
 /// Hands the items of RETURNING over.
-pub(crate) fn returning_items(items: Option<&[SelectItem]>, changed: &mut Changed) {
+pub(crate) fn returning_items(items: Option<&[SelectItem]>, change: &mut Change, changed: &mut Changed) {
     if let Some(items) = items {
         changed.items = items.to_vec();
+        changed.before = asks_others(&changed.items).then(|| change.lease.pending());
     }
+}
+
+/// Whether tables are named in expressions, by subqueries.
+pub(crate) fn asks_others(of: &impl Visit) -> bool {
+    visit_relations(of, |_| ControlFlow::Break(())).is_break()
 }
 
 impl Session {
@@ -220,7 +244,7 @@ impl Session {
     /// The outcome of a change.
     pub(crate) fn changed(&mut self, tag: &'static str, changed: Changed) -> Result<Outcome> {
         Ok(match changed.answer {
-            Some((schema, batches)) => Outcome::Rows(crate::engine::Rows::batches(schema, batches)),
+            Some((schema, batches)) => Outcome::Rows(crate::engine::Rows::changed(tag, schema, batches)),
             None => Outcome::Count { tag, rows: changed.rows },
         })
     }
@@ -233,11 +257,22 @@ impl Session {
         extra: Vec<(String, Arc<dyn TableProvider>)>,
         seen: &Seen<'_>,
     ) -> Result<Vec<RecordBatch>> {
+        let plan = self.plan_query(change, query, extra, seen)?;
+        self.planner.collect(&plan)
+    }
+
+    /// Plans a query inside a change.
+    pub(crate) fn plan_query(
+        &mut self,
+        change: &mut Change,
+        query: Query,
+        extra: Vec<(String, Arc<dyn TableProvider>)>,
+        seen: &Seen<'_>,
+    ) -> Result<LogicalPlan> {
         let mut statement = Statement::Query(Box::new(query));
         parameters::bind(&mut statement, seen.parameters)?;
         let snapshot = seen.as_of.clone().unwrap_or_else(|| change.lease.pending());
-        let plan = self.planner.plan(statement, &snapshot, extra)?;
-        self.planner.collect(&plan)
+        self.planner.plan(statement, &snapshot, extra)
     }
 
     /// Starts a query for rows of a table inside a change. It goes on seeing what was there when it began, whatever is changed meanwhile.
@@ -275,7 +310,7 @@ impl Session {
                 session.together(part_rows, update.returning.is_some(), UPDATED_ROW_BYTES, update.from.is_some());
             let mut changed = Changed::new(table.clone(), update.returning.is_some(), parameters);
             changed.alias = Some(alias);
-            returning_items(update.returning.as_deref(), &mut changed);
+            returning_items(update.returning.as_deref(), change, &mut changed);
             let mut images = Images::new(&table, update.from.is_some());
             let mut stream = match direct {
                 Some((stream, constants)) => {
@@ -353,7 +388,7 @@ impl Session {
                 session.together(part_rows, delete.returning.is_some(), DELETED_ROW_BYTES, delete.using.is_some());
             let mut changed = Changed::new(table.clone(), delete.returning.is_some(), parameters);
             changed.alias = Some(alias);
-            returning_items(delete.returning.as_deref(), &mut changed);
+            returning_items(delete.returning.as_deref(), change, &mut changed);
             let (mut seen, mut rows) = (HashSet::new(), Vec::new());
             while let Some(batch) = session.planner.next(&mut stream)? {
                 // A row of one table alone comes once.

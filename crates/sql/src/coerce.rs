@@ -51,8 +51,11 @@ pub(crate) fn operands(
         Plus | Minus | Multiply | Divide | Modulo if left_is_text != right_is_text => {
             let kind = if left_is_text { right.get_type(schema) } else { left.get_type(schema) };
             let Some(kind) = kind.ok().filter(DataType::is_numeric) else { return Ok((left, right)) };
-            let cast = |expr: Expr| Expr::Cast(Cast::new(Box::new(expr), kind.clone()));
-            Ok(if left_is_text { (cast(left), right) } else { (left, cast(right)) })
+            let number = |expr: Expr| match numeral(&expr, &kind)? {
+                Some(number) => Ok::<_, DataFusionError>(number),
+                None => Ok(Expr::Cast(Cast::new(Box::new(expr), kind.clone()))),
+            };
+            Ok(if left_is_text { (number(left)?, right) } else { (left, number(right)?) })
         }
         _ => Ok((left, right)),
     }
@@ -105,6 +108,8 @@ fn days(left: Side, op: &BinaryOperator, right: Side) -> Result<(Expr, Expr), Da
 
 /// The two sides of a comparison, each made what the other one compares with.
 fn compared(left: Side, right: Side) -> Result<(Expr, Expr), DataFusionError> {
+    let (left_kind, right_kind) = (left.1.clone(), right.1.clone());
+    let (left, right) = (numbered(left, &right_kind)?, numbered(right, &left_kind)?);
     if let Some(wide) = wide_enough(&left.1, &right.1) {
         let cast = |expr: Expr| Expr::Cast(Cast::new(Box::new(expr), wide.clone()));
         return Ok((cast(left.0), cast(right.0)));
@@ -114,6 +119,34 @@ fn compared(left: Side, right: Side) -> Result<(Expr, Expr), DataFusionError> {
     }
     let (left, right) = times::sides(left, right);
     Ok((fitting(left.0, &left.1, &right.1)?, fitting(right.0, &right.1, &left.1)?))
+}
+
+/// What a text says beside a NUMERIC: all its digits, whatever room a column has for them. None for everything else.
+fn numeral(expr: &Expr, other: &DataType) -> Result<Option<Expr>, DataFusionError> {
+    let Expr::Literal(value, _) = expr else { return Ok(None) };
+    let (Some(Some(text)), true) = (value.try_as_str(), other.is_decimal()) else { return Ok(None) };
+    let number = parse::numeric(text).ok_or_else(|| Error::NotValid("a text is not a valid numeric".into()))?;
+    Ok(Some(Expr::Literal(number, None)))
+}
+
+/// A side that is a text beside a NUMERIC, as a number.
+fn numbered(side: Side, other: &DataType) -> Result<Side, DataFusionError> {
+    match numeral(&side.0, other)? {
+        Some(Expr::Literal(value, metadata)) => {
+            let kind = value.data_type();
+            Ok((Expr::Literal(value, metadata), kind))
+        }
+        _ => Ok(side),
+    }
+}
+
+/// Results or arguments of which one is a NUMERIC: texts among them are numbers, unless one is a floating-point number, which all become.
+fn all_numbered(results: Vec<Expr>, schema: &DFSchema) -> Result<Vec<Expr>, DataFusionError> {
+    let kinds: Vec<_> = results.iter().filter_map(|result| result.get_type(schema).ok()).collect();
+    let numeric = kinds.iter().find(|kind| kind.is_decimal());
+    let Some(numeric) = numeric.filter(|_| !kinds.iter().any(DataType::is_floating)) else { return Ok(results) };
+    let number = |result: Expr| Ok(numeral(&result, numeric)?.unwrap_or(result));
+    results.into_iter().map(number).collect()
 }
 
 /// The type in which two exact numbers compare, if it is one that the library does not come to: its own has the digits behind the point of one
@@ -159,6 +192,7 @@ fn fitting(expr: Expr, own: &DataType, other: &DataType) -> Result<Expr, DataFus
             ScalarValue::BinaryView(Some(bytes)).cast_to(other)?
         }
         DataType::Boolean => ScalarValue::Boolean(Some(parse::boolean(text).ok_or_else(|| wrong("boolean"))?)),
+        kind if kind.is_decimal() => parse::numeric(text).ok_or_else(|| wrong("numeric"))?,
         _ => return Ok(expr),
     };
     Ok(Expr::Literal(read, None))
@@ -180,10 +214,12 @@ pub(crate) fn unasked(plan: LogicalPlan) -> Result<LogicalPlan, DataFusionError>
 /// As [`unasked`], for one expression.
 pub(crate) fn unasked_in(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>, DataFusionError> {
     let side = |expr: &Expr| Some((expr.clone(), expr.get_type(schema).ok()?));
-    let expr = floating_results(beside_uuid(expr, schema), schema);
+    let expr = floating_results(numbered_results(beside_uuid(expr, schema), schema)?, schema);
     match &expr {
         Expr::InList(InList { expr: one, list, negated }) => {
             let Some(one) = side(one) else { return Ok(Transformed::no(expr)) };
+            let number = |item: &Expr| Ok(numeral(item, &one.1)?.unwrap_or_else(|| item.clone()));
+            let list = &list.iter().map(number).collect::<Result<Vec<_>, DataFusionError>>()?;
             if let Some(any) = any_of_wide(&one, list, schema)? {
                 return Ok(Transformed::yes(if *negated { Expr::Not(Box::new(any)) } else { any }));
             }
@@ -201,9 +237,14 @@ pub(crate) fn unasked_in(expr: Expr, schema: &DFSchema) -> Result<Transformed<Ex
             let (Some(one), Some(low), Some(high)) = (side(one), side(low), side(high)) else {
                 return Ok(Transformed::no(expr));
             };
+            let has_text = [&one, &low, &high].iter().any(|(side, _)| is_text(side));
+            let (low, high) = (numbered(low, &one.1)?, numbered(high, &one.1)?);
+            let one = numbered(one, if low.1.is_decimal() { &low.1 } else { &high.1 })?;
             let is_wide = |kind: &DataType| wide_enough(&one.1, kind).is_some();
-            let is_ours =
-                |kind: &DataType| kind.is_temporal() || kind.is_binary() || kind.is_floating() || is_wide(kind);
+            let is_ours = |kind: &DataType| {
+                let is_numeral = has_text && kind.is_decimal();
+                kind.is_temporal() || kind.is_binary() || kind.is_floating() || is_numeral || is_wide(kind)
+            };
             if ![&one, &low, &high].iter().any(|(_, kind)| is_ours(kind)) {
                 return Ok(Transformed::no(expr));
             }
@@ -231,6 +272,27 @@ pub(crate) fn shown(expr: Expr, schema: &DFSchema) -> Expr {
         kind == DataType::Boolean || kind.is_floating() || kind.is_temporal() || interval_order::is_interval(&kind)
     };
     if expr.get_type(schema).is_ok_and(is_shown_otherwise) { functions::as_text(expr) } else { expr }
+}
+
+/// Where one of several results is a NUMERIC, texts among them are, too.
+fn numbered_results(expr: Expr, schema: &DFSchema) -> Result<Expr, DataFusionError> {
+    match expr {
+        Expr::Case(case) => {
+            let (whens, mut results): (Vec<_>, Vec<_>) =
+                case.when_then_expr.into_iter().map(|(when, then)| (when, *then)).unzip();
+            let has_else = case.else_expr.is_some();
+            results.extend(case.else_expr.map(|otherwise| *otherwise));
+            let mut results = all_numbered(results, schema)?.into_iter().map(Box::new);
+            let cases = whens.into_iter().zip(results.by_ref()).collect();
+            let otherwise = results.next().filter(|_| has_else);
+            Ok(Expr::Case(Case::new(case.expr, cases, otherwise)))
+        }
+        Expr::ScalarFunction(mut call) if CHOOSING.contains(&call.func.name()) => {
+            call.args = all_numbered(call.args, schema)?;
+            Ok(Expr::ScalarFunction(call))
+        }
+        other => Ok(other),
+    }
 }
 
 /// Where one of several results is a floating-point number, NUMERICs among them are, too: the library makes NUMERICs of 30 digits of both.

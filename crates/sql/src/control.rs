@@ -24,6 +24,10 @@ impl Session {
             Statement::StartTransaction { modes, modifier: None, statements, exception: None, .. }
                 if statements.is_empty() =>
             {
+                if transaction.in_block() && !transaction.has_failed() {
+                    self.notices.push("there is a transaction already, which goes on".into());
+                    return Ok(Outcome::Done("BEGIN"));
+                }
                 transaction.begin(block(modes))?;
                 Ok(Outcome::Done("BEGIN"))
             }

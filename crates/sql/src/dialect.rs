@@ -58,11 +58,13 @@ use crate::naming;
 use crate::no_row;
 use crate::null_equal;
 use crate::operators::Operators;
+use crate::parameters;
 use crate::planner;
 use crate::statement::{ident, quoted};
 use crate::time_patterns;
 use crate::times;
 use crate::using;
+use crate::value::Value;
 use crate::windows;
 
 /// Adds our functions and rules to a session of the query library.
@@ -89,6 +91,14 @@ pub(crate) fn rewrite(statement: &mut Statement) {
 /// As [`rewrite`], for one expression.
 pub(crate) fn rewrite_expr(expr: &mut ast::Expr) {
     let _ = expr.visit(&mut Rewriter);
+}
+
+/// Makes a number of a text that says how many rows: a parameter of which a client left the type open is one.
+fn number_of_rows(expr: &mut ast::Expr) {
+    let rows = idioms::text_of(expr).and_then(|text| text.trim().parse::<i64>().ok());
+    if let Some(rows) = rows {
+        *expr = parameters::literal(&Value::Integer(rows));
+    }
 }
 
 struct Rewriter;
@@ -128,6 +138,9 @@ impl VisitorMut for Rewriter {
                 _ => None,
             };
             query.limit_clause = Some(LimitClause::LimitOffset { limit, offset, limit_by: Vec::new() });
+        }
+        if let Some(LimitClause::LimitOffset { limit, offset, .. }) = &mut query.limit_clause {
+            limit.iter_mut().chain(offset.iter_mut().map(|offset| &mut offset.value)).for_each(number_of_rows);
         }
         ControlFlow::Continue(())
     }

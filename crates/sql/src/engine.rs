@@ -235,6 +235,7 @@ impl Engine {
 pub struct Rows {
     schema: SchemaRef,
     source: Source,
+    change: Option<&'static str>,
 }
 
 enum Source {
@@ -251,16 +252,26 @@ impl Rows {
         executor: Arc<Executor>,
         interrupt: Interrupt,
     ) -> Self {
-        Rows { schema: naming::shown(&schema), source: Source::Stream { stream, executor, interrupt } }
+        Rows { schema: naming::shown(&schema), source: Source::Stream { stream, executor, interrupt }, change: None }
     }
 
     pub(crate) fn batches(schema: SchemaRef, batches: Vec<RecordBatch>) -> Self {
-        Rows { schema: naming::shown(&schema), source: Source::Batches(batches.into_iter()) }
+        Rows { schema: naming::shown(&schema), source: Source::Batches(batches.into_iter()), change: None }
+    }
+
+    /// The rows that RETURNING answers, of a statement that is called so.
+    pub(crate) fn changed(tag: &'static str, schema: SchemaRef, batches: Vec<RecordBatch>) -> Self {
+        Rows { change: Some(tag), ..Rows::batches(schema, batches) }
     }
 
     /// So many rows of a cursor, at most.
     pub(crate) fn fetched(schema: SchemaRef, reading: Arc<Mutex<Reading>>, most: u64) -> Self {
-        Rows { schema, source: Source::Cursor { reading, left: most } }
+        Rows { schema, source: Source::Cursor { reading, left: most }, change: None }
+    }
+
+    /// What the statement is called that changed these rows, `INSERT` for one, where it is RETURNING that answers them.
+    pub fn change(&self) -> Option<&'static str> {
+        self.change
     }
 
     /// Names and types of the columns.

@@ -5,7 +5,7 @@ use std::any::{Any, TypeId};
 
 use datafusion::sql::sqlparser::ast::{ColumnOption, Expr, Statement};
 use datafusion::sql::sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
-use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::keywords::{self, Keyword};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 
 /// PostgreSQL's grammar without arguments whose names are expressions (`json_object('a': 1)`).
@@ -56,6 +56,11 @@ impl Dialect for Grammar {
 
     fn supports_named_fn_args_with_expr_name(&self) -> bool {
         false
+    }
+
+    /// `SELECT 1 ON CONFLICT ...` of an INSERT: the library takes ON for the name of the column.
+    fn is_column_alias(&self, word: &Keyword, _parser: &mut Parser<'_>) -> bool {
+        *word != Keyword::ON && !keywords::RESERVED_FOR_COLUMN_ALIAS.contains(word)
     }
 
     fn identifier_quote_style(&self, identifier: &str) -> Option<char> {

@@ -86,6 +86,10 @@ impl Session {
         // One row is worked out before anything is stored.
         let as_of = (updates || !insert.source.as_deref().is_none_or(is_of_one)).then(|| change.lease.pending());
         let seen = Seen { as_of, parameters };
+        if let Some(conflict) = &conflict {
+            self.check_update(change, table, conflict, &seen)?;
+        }
+        change::returning_items(insert.returning.as_deref(), change, &mut changed);
         match insert.source.as_deref() {
             None => {
                 let batch = self.images(change, target, &[Vec::new()], &[])?;
@@ -108,7 +112,6 @@ impl Session {
             }
             Some(query) => self.insert_query(change, target, with, query, &conflict, &seen, &mut changed)?,
         }
-        change::returning_items(insert.returning.as_deref(), &mut changed);
         changed.finish(self, change)
     }
 

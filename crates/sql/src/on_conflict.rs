@@ -6,7 +6,8 @@ use std::sync::Arc;
 use counterfoil_relation::{IndexDef, IndexId, RowBatch, Table};
 use datafusion::arrow::array::{Int64Array, RecordBatch};
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
-use datafusion::sql::sqlparser::ast::{Assignment, ConflictTarget, Expr, Insert, OnConflictAction, OnInsert};
+use datafusion::catalog::TableProvider;
+use datafusion::sql::sqlparser::ast::{Assignment, ConflictTarget, Expr, Insert, OnConflictAction, OnInsert, Query};
 
 use crate::change::{self, Changed, Seen};
 use crate::dispersed;
@@ -31,7 +32,20 @@ impl Conflict<'_> {
     pub(crate) fn updates(&self) -> bool {
         self.update.is_some()
     }
+
+    /// What it says of rows that are met.
+    fn text(&self) -> Option<String> {
+        let (assignments, selection) = self.update?;
+        let mut text = format!("{} SET", self.alias);
+        assignments.iter().for_each(|assignment| text.push_str(&format!(" {assignment},")));
+        selection.iter().for_each(|selection| text.push_str(&format!(" WHERE {selection}")));
+        Some(text)
+    }
 }
+
+/// What was last found to be in order, of which table: a session says the same again and again.
+#[derive(Default)]
+pub(crate) struct Checked(Option<(Arc<Table>, String)>);
 
 impl Session {
     /// Does what ON CONFLICT says with rows that meet others in a table, and answers the rest.
@@ -48,6 +62,33 @@ impl Session {
             Conflict { indexes, update: None, .. } => self.without_conflicts(change, table, indexes, batch),
             conflict => self.merge(change, table, conflict, batch, seen, changed),
         }
+    }
+
+    /// Refuses what is wrong with an update of rows that are met, whether there are any or not.
+    pub(crate) fn check_update(
+        &mut self,
+        change: &mut Change,
+        table: &Arc<Table>,
+        conflict: &Conflict<'_>,
+        seen: &Seen<'_>,
+    ) -> Result<()> {
+        let Some(text) = conflict.text() else { return Ok(()) };
+        let is_known = |(of, known): &(Arc<Table>, String)| Arc::ptr_eq(of, table) && *known == text;
+        if self.checked.0.as_ref().is_some_and(is_known) {
+            return Ok(());
+        }
+        let nothing = RowBatch::new(table.layout(), 0);
+        let (query, extra) = self.question_of_met(change, table, conflict, (&[], &nothing))?;
+        let plan = self.plan_query(change, query, extra, seen)?;
+        let schema = Arc::new(self.planner.schema_of(&plan)?);
+        self.planner.collect(&plan)?;
+        change::Images::of(table, &[RecordBatch::new_empty(schema)])?;
+        // What other tables are may change.
+        let asks_others = conflict.update.is_some_and(|(assignments, selection)| {
+            change::asks_others(&assignments.to_vec()) || selection.is_some_and(change::asks_others)
+        });
+        self.checked.0 = (!asks_others).then(|| (table.clone(), text));
+        Ok(())
     }
 
     /// The same with rows that will be kept apart from a series table: there they may meet others, too.
@@ -197,9 +238,23 @@ impl Session {
         (ids, proposed): (&[i128], &RowBatch),
         seen: &Seen<'_>,
     ) -> Result<(Vec<i128>, RowBatch)> {
-        let Some((assignments, selection)) = conflict.update else {
-            return Ok((Vec::new(), RowBatch::new(table.layout(), 0)));
-        };
+        let (query, extra) = self.question_of_met(change, table, conflict, (ids, proposed))?;
+        let batches = self.collect_query(change, query, extra, seen)?;
+        let (orders, images) = change::Images::of(table, &batches)?;
+        let rows = orders.iter().map(|order| usize::try_from(*order).ok().and_then(|order| ids.get(order).copied()));
+        let rows: Vec<i128> = rows.collect::<Option<_>>().ok_or_else(|| Error::Bug("an order out of bounds".into()))?;
+        Ok((rows, images))
+    }
+
+    /// What asks for the new images of rows that were met, and the tables that it asks.
+    fn question_of_met(
+        &mut self,
+        change: &mut Change,
+        table: &Arc<Table>,
+        conflict: &Conflict<'_>,
+        (ids, proposed): (&[i128], &RowBatch),
+    ) -> Result<(Query, Vec<(String, Arc<dyn TableProvider>)>)> {
+        let (assignments, selection) = conflict.update.unwrap_or_default();
         let present = change::fetch(self, change, table, ids)?;
         let extra = vec![
             (change::TARGET.to_owned(), planner::batch_table(ordered(present)?)?),
@@ -211,12 +266,7 @@ impl Session {
             vec![planner::select_from(change::TARGET, &conflict.alias), planner::select_from(EXCLUDED, "excluded")];
         let paired = change::equal(change::column_expr(&conflict.alias, ORDER), change::column_expr("excluded", ORDER));
         let selection = change::and(paired, selection.cloned());
-        let query = change::select(None, items, from, Some(selection));
-        let batches = self.collect_query(change, query, extra, seen)?;
-        let (orders, images) = change::Images::of(table, &batches)?;
-        let rows = orders.iter().map(|order| usize::try_from(*order).ok().and_then(|order| ids.get(order).copied()));
-        let rows: Vec<i128> = rows.collect::<Option<_>>().ok_or_else(|| Error::Bug("an order out of bounds".into()))?;
-        Ok((rows, images))
+        Ok((change::select(None, items, from, Some(selection)), extra))
     }
 }
 

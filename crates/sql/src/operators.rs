@@ -57,6 +57,10 @@ fn together(expr: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
     let is_chain = |expr: &Expr| matches!(expr, Expr::BinaryExpr(BinaryExpr { op: Operator::StringConcat, .. }));
     let is_text =
         |expr: &Expr| is_chain(expr) || expr.get_type(schema).is_ok_and(|kind| kind.is_string() || kind.is_null());
+    let is_null = |expr: &Expr| !is_chain(expr) && expr.get_type(schema).is_ok_and(|kind| kind.is_null());
+    // Of two that say nothing of their types both are texts.
+    let text = |expr: Expr| Expr::Cast(Cast::new(Box::new(expr), DataType::Utf8View));
+    let left = if is_null(&left) && is_null(&right) { text(left) } else { left };
     let (left, right) = match (is_text(&left), is_text(&right)) {
         (true, false) => (left, coerce::shown(right, schema)),
         (false, true) => (coerce::shown(left, schema), right),

@@ -168,13 +168,7 @@ pub(crate) fn stands_in(expr: &Expr) -> bool {
 
 /// The literal of a value. A text stays a plain quoted literal, which becomes whatever is wanted where it stands.
 pub(crate) fn literal(value: &Value) -> Expr {
-    let cast = |text: String, data_type: SqlType| Expr::Cast {
-        kind: CastKind::Cast,
-        expr: Box::new(quoted(text)),
-        data_type,
-        array: false,
-        format: None,
-    };
+    let cast = |text: String, data_type: SqlType| cast_of(quoted(text), data_type);
     let shown = |write: &dyn Fn(&mut String)| {
         let mut text = String::new();
         write(&mut text);
@@ -187,7 +181,10 @@ pub(crate) fn literal(value: &Value) -> Expr {
         Value::Double(number) => cast(number.to_string(), SqlType::Double(ExactNumberInfo::None)),
         Value::Decimal { unscaled, scale } => {
             let digits = shown(&|text| crate::text::decimal(text, *unscaled, *scale as i8));
-            signed(*unscaled < 0, digits.trim_start_matches('-').to_owned())
+            let number = signed(*unscaled < 0, digits.trim_start_matches('-').to_owned());
+            // Without a point it would be an integer, and be divided as one.
+            let whole = ExactNumberInfo::PrecisionAndScale(digits.trim_start_matches('-').len() as u64, 0);
+            if *scale == 0 { cast_of(number, SqlType::Numeric(whole)) } else { number }
         }
         Value::Text(text) => quoted(text.clone()),
         Value::Bytes(bytes) => {
@@ -210,6 +207,10 @@ pub(crate) fn literal(value: &Value) -> Expr {
         }
         Value::Uuid(bytes) => quoted(shown(&|text| crate::text::uuid(text, bytes))),
     }
+}
+
+fn cast_of(expr: Expr, data_type: SqlType) -> Expr {
+    Expr::Cast { kind: CastKind::Cast, expr: Box::new(expr), data_type, array: false, format: None }
 }
 
 /// A number in parentheses of its own where it is negative: `-$1` is the negative of it.

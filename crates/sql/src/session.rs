@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::explain::Prepared;
 use crate::interrupt::Interrupt;
 use crate::naming::{self, Names};
+use crate::on_conflict::Checked;
 use crate::parameters;
 use crate::planner::Planner;
 use crate::published::Verified;
@@ -68,6 +69,7 @@ pub struct Session {
     pub(crate) cursors: std::collections::HashMap<String, Cursor>,
     pub(crate) notices: Vec<String>,
     pub(crate) cache: Cache,
+    pub(crate) checked: Checked,
     /// Dispersed tables of which clouds are told once it is committed; and those that were dropped, by their numbers there: whether so many
     /// clouds have heard before that nobody has gone on with them.
     pub(crate) untold: std::collections::HashSet<counterfoil_relation::TableId>,
@@ -113,6 +115,7 @@ impl Session {
             cursors: Default::default(),
             notices: Vec::new(),
             cache: Cache::default(),
+            checked: Checked::default(),
             untold: Default::default(),
             dropped: Default::default(),
             leased: dispersed::Leased::default(),

@@ -98,6 +98,9 @@ impl<T: Into<Value>> From<Option<T>> for Value {
 
 /// Texts of the types, read. Every function answers `None` for a text that is not of its type.
 pub mod parse {
+    use datafusion::arrow::datatypes::DECIMAL128_MAX_PRECISION;
+    use datafusion::scalar::ScalarValue;
+
     /// `t`, `true`, `yes`, `on`, `1` and their opposites, in any case, and unique beginnings of them.
     pub fn boolean(text: &str) -> Option<bool> {
         let text = text.trim().to_ascii_lowercase();
@@ -136,6 +139,19 @@ pub mod parse {
         }
         let scale = i32::try_from(fraction.len()).ok()?.checked_sub(exponent)?;
         Some((if negative { -unscaled } else { unscaled }, scale))
+    }
+
+    /// The same as a value of the query library that has room for just these digits; none where they are more than 38.
+    pub(crate) fn numeric(text: &str) -> Option<ScalarValue> {
+        let (unscaled, scale) = decimal(text)?;
+        let (unscaled, scale) = match u32::try_from(-scale) {
+            Ok(zeros) => (unscaled.checked_mul(10_i128.checked_pow(zeros)?)?, 0),
+            Err(_) => (unscaled, u8::try_from(scale).ok()?),
+        };
+        let digits = unscaled.unsigned_abs().checked_ilog10().map_or(1, |power| power + 1);
+        let precision = u8::try_from(digits).ok()?.max(scale);
+        let fits = precision <= DECIMAL128_MAX_PRECISION;
+        fits.then(|| ScalarValue::Decimal128(Some(unscaled), precision, scale as i8))
     }
 
     /// `2024-02-29`, or `0044-03-15 BC`, as days since 1970-01-01.

@@ -282,3 +282,79 @@ fn uuids_are_uuids() {
     let bytes: Vec<u8> = (0..16).map(|digit| digit * 0x11).collect();
     assert_eq!(client.answer(None).rows, [[Some(bytes)], [None]]);
 }
+
+/// A Bind of values as texts, whose columns are to come as texts.
+fn bind_texts(statement: &str, values: &[Option<&str>]) -> Vec<u8> {
+    let mut body = format!("\0{statement}\0").into_bytes();
+    body.extend([0, 0]);
+    body.extend((values.len() as u16).to_be_bytes());
+    for value in values {
+        body.extend(value.map_or(-1, |value| value.len() as i32).to_be_bytes());
+        body.extend(value.unwrap_or_default().as_bytes());
+    }
+    body.extend([0, 0]);
+    message(b'B', &body)
+}
+
+/// What a parameter is declared to be it is, whatever stands beside it; and what is left open takes the digits that it has.
+#[test]
+fn parameters_keep_all_that_they_say() {
+    let server = Server::new();
+    let mut client = server.client("alice");
+    client.ask(
+        "CREATE TABLE acc (id INTEGER PRIMARY KEY, bal NUMERIC(10,2), i INTEGER, d DATE);
+         INSERT INTO acc VALUES (1, 100, 10, '2024-02-29'), (2, 77.78, 20, '2024-03-01')",
+    );
+    let (int4, numeric, timestamp, varchar) = (23, 1700, 1114, 1043);
+    let mut ask = |sql: &str, types: &[u32], values: &[Option<&str>]| {
+        client.send(&[parse("", sql, types), bind_texts("", values), execute("", 0), sync()].concat());
+        let read = client.answer(None);
+        assert_eq!(read.error, None, "{sql}");
+        (read.texts().concat().join(" "), read.tags.concat())
+    };
+    for kind in [0, numeric] {
+        assert_eq!(ask("SELECT bal * $1 FROM acc WHERE id = 1", &[kind], &[Some("1.005")]).0, "100.50000");
+        assert_eq!(ask("SELECT id FROM acc WHERE bal = $1", &[kind], &[Some("77.777")]).0, "");
+        assert_eq!(ask("SELECT id FROM acc WHERE bal > $1 ORDER BY id", &[kind], &[Some("77.777")]).0, "1 2");
+        assert_eq!(ask("SELECT id FROM acc WHERE bal = $1", &[kind], &[Some("7.778e1")]).0, "2");
+        assert_eq!(ask("SELECT id FROM acc WHERE bal IN ($1, $2)", &[kind; 2], &[Some("77.776"), Some("100")]).0, "1");
+        assert_eq!(ask("DELETE FROM acc WHERE bal = $1", &[kind], &[Some("77.776")]).1, "DELETE 0");
+    }
+    assert_eq!(ask("SELECT i / $1 = 2.5 FROM acc WHERE id = 1", &[numeric], &[Some("4")]).0, "t");
+    assert_eq!(ask("SELECT i * $1 FROM acc WHERE id = 1", &[numeric], &[Some("1.5")]).0, "15.0");
+    assert_eq!(ask("SELECT i / $1 FROM acc WHERE id = 1", &[int4], &[Some("4")]).0, "2");
+    assert_eq!(ask("SELECT id FROM acc WHERE i > $1 ORDER BY id", &[numeric], &[Some("9.5")]).0, "1 2");
+    assert_eq!(ask("SELECT id FROM acc WHERE d = $1", &[timestamp], &[Some("2024-02-29 10:00")]).0, "");
+    assert_eq!(ask("SELECT id FROM acc WHERE d < $1", &[timestamp], &[Some("2024-02-29 10:00")]).0, "1");
+    assert_eq!(ask("UPDATE acc SET bal = bal * $1 WHERE id = 1", &[numeric], &[Some("1.005")]).1, "UPDATE 1");
+    assert_eq!(ask("SELECT bal FROM acc WHERE id = 1", &[], &[]).0, "100.50");
+    for kind in [0, int4] {
+        let page = ask("SELECT id FROM acc ORDER BY id LIMIT $1 OFFSET $2", &[kind; 2], &[Some("1"), Some("1")]);
+        assert_eq!(page.0, "2");
+    }
+    for kind in [0, varchar] {
+        assert_eq!(ask("SELECT $1 || $2", &[kind; 2], &[Some("a"), Some("b")]).0, "ab");
+    }
+    // What it is before it is bound can be asked.
+    client.send(&[parse("open", "SELECT $1 || $2", &[]), message(b'D', b"Sopen\0"), sync()].concat());
+    assert_eq!(client.answer(None).error, None);
+}
+
+/// Clients count changes by what statements are called, however they are written.
+#[test]
+fn changes_that_answer_rows_are_called_what_they_are() {
+    let server = Server::new();
+    let mut client = server.client("alice");
+    client.ask("CREATE TABLE t (id INTEGER PRIMARY KEY, v INTEGER)");
+    for (sql, tag) in [
+        ("WITH w AS (SELECT 1) INSERT INTO t SELECT 1, 1 RETURNING id", "INSERT 0 1"),
+        ("WITH w AS (SELECT 1) INSERT INTO t VALUES (2, 2)", "INSERT 0 1"),
+        ("PREPARE p AS INSERT INTO t VALUES (3, 3) RETURNING id", "PREPARE"),
+        ("EXECUTE p", "INSERT 0 1"),
+        ("WITH w AS (SELECT 2 AS x) UPDATE t SET v = 9 WHERE id IN (SELECT x FROM w) RETURNING id", "UPDATE 1"),
+        ("WITH w AS (SELECT 1) DELETE FROM t WHERE id > 1 RETURNING v", "DELETE 2"),
+        ("WITH w AS (SELECT 1 AS x) SELECT * FROM w", "SELECT 1"),
+    ] {
+        assert_eq!(client.ask(sql).tags, [tag], "{sql}");
+    }
+}

@@ -193,6 +193,7 @@ impl Reading<'_> {
         };
         let number = |expr: &Expr| match self.value(expr)? {
             Value::Integer(rows) => u64::try_from(rows).ok(),
+            Value::Text(rows) => rows.trim().parse().ok(),
             _ => None,
         };
         let limit = match limit {

@@ -228,3 +228,123 @@ fn numbers_round_and_turn_as_they_do_there() {
         ],
     );
 }
+
+/// A text beside a NUMERIC says all its digits: those that a column has no room for count.
+#[test]
+fn texts_beside_exact_numbers_are_not_rounded() {
+    expect(
+        "CREATE TABLE acc (id INTEGER PRIMARY KEY, bal NUMERIC(10,2), n NUMERIC(5,0), i INTEGER); CREATE INDEX ON acc (bal); \
+         INSERT INTO acc VALUES (1, 100.00, 12, 10), (2, 77.78, 13, 20)",
+        &[
+            ("SELECT id FROM acc WHERE bal = '77.777'", ""),
+            ("SELECT id FROM acc WHERE bal = ' 77.780 ' ORDER BY id", "2"),
+            ("SELECT id FROM acc WHERE bal > '77.777' ORDER BY id", "1\n2"),
+            ("SELECT id FROM acc WHERE bal < '77.777' OR bal <= '77.777' OR bal >= '100.001'", ""),
+            ("SELECT id FROM acc WHERE bal <> '77.777' ORDER BY id", "1\n2"),
+            ("SELECT id FROM acc WHERE '77.777' = bal", ""),
+            ("SELECT id FROM acc WHERE bal IN ('77.777', '99.996', '100')", "1"),
+            ("SELECT id FROM acc WHERE bal NOT IN ('77.777', '100')", "2"),
+            ("SELECT id FROM acc WHERE bal BETWEEN '77.779' AND '77.781'", "2"),
+            ("SELECT id FROM acc WHERE bal NOT BETWEEN '77.781' AND '99.996' ORDER BY id", "1\n2"),
+            ("SELECT id FROM acc WHERE '77.777' BETWEEN bal AND '78'", ""),
+            ("SELECT id FROM acc WHERE bal IS NOT DISTINCT FROM '77.777'", ""),
+            ("SELECT CASE bal WHEN '77.777' THEN 'a' WHEN '77.78' THEN 'b' END FROM acc ORDER BY id", "NULL\nb"),
+            ("SELECT id FROM acc WHERE n = '12.4'", ""),
+            ("SELECT id FROM acc WHERE bal = '9999999999' OR bal = '1e3' OR bal = '0.7778e2'", "2"),
+            ("SELECT bal * '1.005', bal + '0.004', bal - '0.004' FROM acc WHERE id = 1", "100.50000|100.004|99.996"),
+            (
+                "SELECT '0.004' + bal, round(bal / '0.001', 1), bal % '0.3' FROM acc WHERE id = 1",
+                "100.004|100000.0|0.10",
+            ),
+            ("SELECT i * '2' FROM acc ORDER BY id", "20\n40"),
+            (
+                "SELECT coalesce(NULL::NUMERIC(10,2), '1.2345'), greatest(bal, '100.001') FROM acc WHERE id = 1",
+                "1.2345|100.001",
+            ),
+            ("SELECT nullif(bal, '100.001') = 100, least('0.001', bal) FROM acc WHERE id = 1", "true|0.001"),
+            ("SELECT CASE WHEN id = 1 THEN bal ELSE '1.2345' END = 1.2345 FROM acc ORDER BY id", "false\ntrue"),
+            ("UPDATE acc SET bal = bal * '1.005' WHERE id = 1", "UPDATE 1"),
+            ("SELECT bal FROM acc WHERE id = 1", "100.50"),
+            ("DELETE FROM acc WHERE bal = '77.776'", "DELETE 0"),
+            ("SELECT id FROM acc WHERE bal = 'x'", "error: a text is not a valid numeric"),
+            ("SELECT NULL || NULL IS NULL", "true"),
+            ("SELECT id FROM acc ORDER BY id LIMIT '1' OFFSET '1'", "2"),
+        ],
+    );
+}
+
+/// What an upsert says of rows that it meets is looked at, whether it meets any or not.
+#[test]
+fn what_is_wrong_with_an_upsert_is_found_before_it_meets_a_row() {
+    for update in [
+        "SET nix = 1",
+        "SET b = excluded.nix",
+        "SET b = nixfun(1)",
+        "SET b = 'z' WHERE nix > 1",
+        "SET b = (SELECT q FROM nixtable)",
+    ] {
+        let mut database = Database::after("CREATE TABLE t (id INTEGER PRIMARY KEY, b TEXT, n INTEGER)");
+        let upsert = format!("INSERT INTO t VALUES (5, 'x') ON CONFLICT (id) DO UPDATE {update}");
+        assert!(database.ask(&upsert).starts_with("error"), "{upsert}");
+        database.expect(&[("SELECT count(*) FROM t", "0")]);
+    }
+    let mut database = Database::after("CREATE TABLE t (id INTEGER PRIMARY KEY, b TEXT, n INTEGER)");
+    let upsert = "INSERT INTO t VALUES (5, 'x') ON CONFLICT (id) DO UPDATE SET n = excluded.id";
+    database.expect(&[
+        (upsert, "INSERT 1"),
+        (upsert, "INSERT 1"),
+        ("SELECT * FROM t", "5|x|5"),
+        ("DELETE FROM t", "DELETE 1"),
+        ("ALTER TABLE t DROP COLUMN n", "ALTER TABLE"),
+    ]);
+    // Again, since the table is another one.
+    assert!(database.ask(upsert).starts_with("error"));
+    database.expect(&[("SELECT count(*) FROM t", "0")]);
+}
+
+#[test]
+fn subqueries_of_returning_see_tables_as_they_were() {
+    expect(
+        "CREATE TABLE r (id INTEGER PRIMARY KEY, i INTEGER); INSERT INTO r VALUES (1, 1), (2, 2)",
+        &[
+            ("INSERT INTO r VALUES (3, 3) RETURNING id, (SELECT count(*) FROM r)", "3|2"),
+            ("UPDATE r SET i = 5 WHERE id = 1 RETURNING i, (SELECT sum(i) FROM r)", "5|6"),
+            ("DELETE FROM r WHERE id = 2 RETURNING i, (SELECT count(*) FROM r)", "2|3"),
+            (
+                "INSERT INTO r VALUES (3, 9) ON CONFLICT (id) DO UPDATE SET i = 9 RETURNING i, (SELECT sum(i) FROM r)",
+                "9|8",
+            ),
+            ("SELECT id, i FROM r ORDER BY id", "1|5\n3|9"),
+        ],
+    );
+}
+
+#[test]
+fn statements_that_were_taken_for_others_are_what_they_say() {
+    let before = "CREATE TABLE t (id INTEGER PRIMARY KEY, b TEXT); CREATE TABLE s (id INTEGER, b TEXT); \
+                  INSERT INTO s VALUES (1, 's'); CREATE TABLE k (k INTEGER PRIMARY KEY, u INTEGER NOT NULL UNIQUE, d INTEGER REFERENCES k (u))";
+    let mut database = Database::after(before);
+    database.expect(&[
+        ("INSERT INTO t SELECT 5, 'x' ON CONFLICT (id) DO NOTHING", "INSERT 1"),
+        ("INSERT INTO t SELECT 5, 'x' ON CONFLICT (id) DO NOTHING", "INSERT 0"),
+        ("SELECT 1 AS on", "1"),
+        (
+            "UPDATE t SET b = s.b FROM s RETURNING t.id, s.b",
+            "error: not supported: RETURNING of s: it answers what became of t alone",
+        ),
+        (
+            "DELETE FROM t USING s RETURNING s.id",
+            "error: not supported: RETURNING of s: it answers what became of t alone",
+        ),
+        ("UPDATE t SET b = s.b FROM s RETURNING t.id, t.b", "5|s"),
+        ("UPDATE t AS o SET b = 'y' FROM s RETURNING o.id, (SELECT max(s.b) FROM s)", "5|s"),
+        ("BEGIN", "BEGIN"),
+        ("BEGIN", "BEGIN"),
+        ("INSERT INTO t VALUES (6, 'x')", "INSERT 1"),
+        ("ROLLBACK", "ROLLBACK"),
+        ("SELECT count(*) FROM t", "1"),
+    ]);
+    let refused = database.ask("ALTER TABLE k DROP COLUMN u");
+    assert!(refused.contains("is referenced by foreign key") && refused.contains("CASCADE"), "{refused}");
+    database.expect(&[("ALTER TABLE k DROP COLUMN u CASCADE", "ALTER TABLE")]);
+}

@@ -178,7 +178,7 @@ fn same(found: &str, expected: Option<f64>) -> bool {
         Some(expected) if expected.is_nan() => found == "NaN",
         Some(expected) => found
             .parse::<f64>()
-            .is_ok_and(|found| found == expected || (found - expected).abs() <= 1e-9 * expected.abs().max(1e-6)),
+            .is_ok_and(|found| found == expected || (found - expected).abs() <= 1e-9 * expected.abs().max(1e-4)),
     }
 }
 
