@@ -20,6 +20,9 @@ use crate::session::Session;
 use crate::statement::{self, fold};
 use crate::transaction::Change;
 
+/// Tables that a query names beside those that there are.
+type Beside = Vec<(String, Arc<dyn TableProvider>)>;
+
 /// ON CONFLICT.
 pub(crate) struct Conflict<'a> {
     indexes: Vec<IndexId>,
@@ -253,7 +256,7 @@ impl Session {
         table: &Arc<Table>,
         conflict: &Conflict<'_>,
         (ids, proposed): (&[i128], &RowBatch),
-    ) -> Result<(Query, Vec<(String, Arc<dyn TableProvider>)>)> {
+    ) -> Result<(Query, Beside)> {
         let (assignments, selection) = conflict.update.unwrap_or_default();
         let present = change::fetch(self, change, table, ids)?;
         let extra = vec![

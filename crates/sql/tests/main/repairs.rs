@@ -40,7 +40,7 @@ fn a_cloud_that_lost_everything_gets_it_back() {
 fn who_comes_in_from_outside_does_with_clouds_what_he_may_do_with_tables() {
     let mut world = both();
     same(&mut world, &format!("INSERT INTO TABLE VALUES {ROWS}"));
-    let mut session = |rights: Rights| Session::with_rights(world.database.engine.clone(), rights).expect("a session");
+    let session = |rights: Rights| Session::with_rights(world.database.engine.clone(), rights).expect("a session");
     let [mut guest, mut reader] = [true, false].map(|writes| session(Rights { writes, host_files: false }));
     let complete = ["a", "b", "c"].map(|cloud| format!("{cloud}|0|0|complete")).join("\n");
     assert_eq!(ask(&mut guest, "REPAIR TABLE people", &[]), complete);
