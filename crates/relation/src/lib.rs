@@ -39,6 +39,7 @@ mod alter;
 mod batch;
 mod block;
 mod bloom;
+mod bounds;
 mod careful;
 mod catalog;
 mod change;
