@@ -260,7 +260,7 @@ impl ByErrands {
                     if is_left.swap(true, Ordering::SeqCst) {
                         self.errands.abandoned.fetch_sub(1, Ordering::SeqCst);
                     }
-                    self.errands.lateness.note();
+                    // That is not noted: whoever takes longer to begin is waited for as usual in half a minute.
                     return Err(Failure::Unreachable(format!("it has not answered for {} s", patience.as_secs())));
                 }
             }

@@ -41,13 +41,22 @@ fn text(kind: u32, bytes: &[u8]) -> Result<Value, Refusal> {
     }
 }
 
+/// Whether a NUMERIC has room for so many digits.
+fn fits(unscaled: i128) -> bool {
+    unscaled.unsigned_abs() < 10_u128.pow(u32::from(DIGITS_MAX))
+}
+
 /// The value of a type that would be something else where another one is wanted: a time is cut to a day, a number to the digits of a column.
 fn declared(kind: u32, text: &str) -> Option<Value> {
     Some(match kind {
         oid::NUMERIC => {
-            let (unscaled, scale) = parse::decimal(text)?;
+            let (unscaled, scale) = parse::decimal(text).filter(|(unscaled, _)| fits(*unscaled))?;
             match u32::try_from(-scale) {
-                Ok(zeros) => Value::Decimal { unscaled: unscaled.checked_mul(10_i128.checked_pow(zeros)?)?, scale: 0 },
+                Ok(zeros) => {
+                    let unscaled =
+                        unscaled.checked_mul(10_i128.checked_pow(zeros)?).filter(|unscaled| fits(*unscaled))?;
+                    Value::Decimal { unscaled, scale: 0 }
+                }
                 Err(_) => {
                     Value::Decimal { unscaled, scale: u8::try_from(scale).ok().filter(|scale| *scale <= DIGITS_MAX)? }
                 }

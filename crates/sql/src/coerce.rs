@@ -26,6 +26,9 @@ use crate::value::parse;
 /// Functions that answer one of their arguments.
 const CHOOSING: [&str; 5] = ["coalesce", "greatest", "least", "make_array", "nullif"];
 
+/// What texts beside NUMERIC have to be.
+const NUMERIC: &str = "numeric, of 76 digits at most";
+
 /// The two sides of an operator.
 ///
 /// # Errors
@@ -125,7 +128,7 @@ fn compared(left: Side, right: Side) -> Result<(Expr, Expr), DataFusionError> {
 fn numeral(expr: &Expr, other: &DataType) -> Result<Option<Expr>, DataFusionError> {
     let Expr::Literal(value, _) = expr else { return Ok(None) };
     let (Some(Some(text)), true) = (value.try_as_str(), other.is_decimal()) else { return Ok(None) };
-    let number = parse::numeric(text).ok_or_else(|| Error::NotValid("a text is not a valid numeric".into()))?;
+    let number = parse::numeric(text).ok_or_else(|| Error::NotValid(format!("a text is not a valid {NUMERIC}")))?;
     Ok(Some(Expr::Literal(number, None)))
 }
 
@@ -192,7 +195,7 @@ fn fitting(expr: Expr, own: &DataType, other: &DataType) -> Result<Expr, DataFus
             ScalarValue::BinaryView(Some(bytes)).cast_to(other)?
         }
         DataType::Boolean => ScalarValue::Boolean(Some(parse::boolean(text).ok_or_else(|| wrong("boolean"))?)),
-        kind if kind.is_decimal() => parse::numeric(text).ok_or_else(|| wrong("numeric"))?,
+        kind if kind.is_decimal() => parse::numeric(text).ok_or_else(|| wrong(NUMERIC))?,
         _ => return Ok(expr),
     };
     Ok(Expr::Literal(read, None))

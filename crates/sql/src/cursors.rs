@@ -89,7 +89,11 @@ impl Session {
         if self.cursors.len() >= CURSORS_MAX {
             return Err(Error::NotSupported(format!("more than {CURSORS_MAX} cursors: CLOSE some")));
         }
-        let Outcome::Rows(rows) = self.query(&Statement::Query(query.clone()), parameters)? else {
+        // Its rows are read when they are fetched, and so are its errors met.
+        self.planner.is_for_later = true;
+        let declared = self.query(&Statement::Query(query.clone()), parameters);
+        self.planner.is_for_later = false;
+        let Outcome::Rows(rows) = declared? else {
             return Err(Error::Bug("a query without rows".into()));
         };
         let savepoints = self.guard.transaction.savepoints();

@@ -96,8 +96,18 @@ pub(crate) fn rewrite_expr(expr: &mut ast::Expr) {
 /// Makes a number of a text that says how many rows: a parameter of which a client left the type open is one.
 fn number_of_rows(expr: &mut ast::Expr) {
     let rows = idioms::text_of(expr).and_then(|text| text.trim().parse::<i64>().ok());
-    if let Some(rows) = rows {
-        *expr = parameters::literal(&Value::Integer(rows));
+    match rows {
+        Some(rows) => *expr = parameters::literal(&Value::Integer(rows)),
+        None => whole_number(expr),
+    }
+}
+
+/// Makes an integer of a NUMERIC that is a whole number, as parameters come.
+fn whole_number(expr: &mut ast::Expr) {
+    let ast::Expr::Cast { expr: number, data_type, .. } = expr else { return };
+    let is_whole = matches!(data_type, ast::DataType::Numeric(ast::ExactNumberInfo::PrecisionAndScale(_, 0)));
+    if is_whole && number.to_string().trim_matches(['(', '-', ')']).bytes().all(|byte| byte.is_ascii_digit()) {
+        *expr = std::mem::replace(number, ast::Expr::Value(ast::Value::Null.into()));
     }
 }
 
@@ -120,6 +130,11 @@ impl VisitorMut for Rewriter {
             _ => return ControlFlow::Continue(()),
         };
         if name.to_string().eq_ignore_ascii_case("generate_series") {
+            for argument in arguments.iter_mut() {
+                if let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = argument {
+                    whole_number(expr);
+                }
+            }
             days_of_series(arguments);
         }
         ControlFlow::Continue(())

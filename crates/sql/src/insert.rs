@@ -86,7 +86,8 @@ impl Session {
         // One row is worked out before anything is stored.
         let as_of = (updates || !insert.source.as_deref().is_none_or(is_of_one)).then(|| change.lease.pending());
         let seen = Seen { as_of, parameters };
-        if let Some(conflict) = &conflict {
+        // What WITH names it does not know.
+        if let Some(conflict) = conflict.as_ref().filter(|_| with.is_none()) {
             self.check_update(change, table, conflict, &seen)?;
         }
         change::returning_items(insert.returning.as_deref(), change, &mut changed);

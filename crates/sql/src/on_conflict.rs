@@ -84,12 +84,15 @@ impl Session {
         let (query, extra) = self.question_of_met(change, table, conflict, (&[], &nothing))?;
         let plan = self.plan_query(change, query, extra, seen)?;
         let schema = Arc::new(self.planner.schema_of(&plan)?);
-        self.planner.collect(&plan)?;
-        change::Images::of(table, &[RecordBatch::new_empty(schema)])?;
-        // What other tables are may change.
         let asks_others = conflict.update.is_some_and(|(assignments, selection)| {
             change::asks_others(&assignments.to_vec()) || selection.is_some_and(change::asks_others)
         });
+        if !asks_others {
+            // Subqueries are asked where a row is met, and nothing else has rows here.
+            self.planner.collect(&plan)?;
+        }
+        change::Images::of(table, &[RecordBatch::new_empty(schema)])?;
+        // What other tables are may change.
         self.checked.0 = (!asks_others).then(|| (table.clone(), text));
         Ok(())
     }

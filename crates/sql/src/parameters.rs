@@ -183,8 +183,10 @@ pub(crate) fn literal(value: &Value) -> Expr {
             let digits = shown(&|text| crate::text::decimal(text, *unscaled, *scale as i8));
             let number = signed(*unscaled < 0, digits.trim_start_matches('-').to_owned());
             // Without a point it would be an integer, and be divided as one.
-            let whole = ExactNumberInfo::PrecisionAndScale(digits.trim_start_matches('-').len() as u64, 0);
-            if *scale == 0 { cast_of(number, SqlType::Numeric(whole)) } else { number }
+            let length = digits.trim_start_matches('-').len();
+            let whole = ExactNumberInfo::PrecisionAndScale(length as u64, 0);
+            let is_whole = *scale == 0 && length <= usize::from(SCALE_MAX);
+            if is_whole { cast_of(number, SqlType::Numeric(whole)) } else { number }
         }
         Value::Text(text) => quoted(text.clone()),
         Value::Bytes(bytes) => {

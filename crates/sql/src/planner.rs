@@ -96,6 +96,8 @@ pub(crate) struct Planner {
     pub(crate) is_own: bool,
     /// Whether the statement that is planned has the writer.
     pub(crate) is_writing: bool,
+    /// Whether rows of the query that is planned are read when they are asked for: those of a cursor.
+    pub(crate) is_for_later: bool,
     /// What is known of rows of published tables.
     pub(crate) verdicts: Arc<Verdicts>,
     /// What the answer of the statement is to be above all.
@@ -148,6 +150,7 @@ impl Planner {
             is_describing: false,
             is_own: false,
             is_writing: false,
+            is_for_later: false,
             verdicts: Arc::default(),
             goal: Goal::Ordinary,
             interrupt,
@@ -462,16 +465,21 @@ impl Planner {
         self.engine.executor.run(&self.interrupt, async { Ok(self.state.create_physical_plan(plan).await?) })
     }
 
-    /// Starts a query, and reads up to its first row.
+    /// Starts a query, and reads up to its first row, unless that waits for whoever asks for it.
     pub(crate) fn stream(&self, plan: &LogicalPlan) -> Result<SendableRecordBatchStream> {
-        self.engine.executor.run(&self.interrupt, async {
-            running::begun(frugal::stream(&self.state, self.frugal.as_ref(), plan).await?).await
-        })
+        let rows = self
+            .engine
+            .executor
+            .run(&self.interrupt, async { frugal::stream(&self.state, self.frugal.as_ref(), plan).await })?;
+        self.begun(rows)
     }
 
     /// Reads a query that was started up to its first row.
     pub(crate) fn begun(&self, rows: SendableRecordBatchStream) -> Result<SendableRecordBatchStream> {
-        self.engine.executor.run(&self.interrupt, running::begun(rows))
+        match self.is_for_later {
+            true => Ok(rows),
+            false => self.engine.executor.run(&self.interrupt, running::begun(rows)),
+        }
     }
 
     /// The memory of all queries, as far as this session may have it.

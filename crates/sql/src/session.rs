@@ -242,7 +242,10 @@ impl Session {
             self.begin_statement()?;
         }
         self.guard.transaction.take_room();
-        let mut outcome = self.with_memory(|session| session.dispatch(statement, parameters));
+        let mut outcome = match is_control(statement) {
+            true => self.dispatch(statement, parameters),
+            false => self.with_memory(|session| session.dispatch(statement, parameters)),
+        };
         let had_no_room = outcome.as_ref().is_err_and(Error::is_full) && is_insert(statement);
         if had_no_room && self.guard.transaction.take_room() {
             // Nothing of it is there, and the oldest points of a table that is kept as long as there is room have gone for it.
@@ -491,6 +494,18 @@ impl Session {
             }
         }
     }
+}
+
+/// Whether a statement begins or ends a transaction, or a part of one: it is done once.
+fn is_control(statement: &Statement) -> bool {
+    matches!(
+        statement,
+        Statement::StartTransaction { .. }
+            | Statement::Commit { .. }
+            | Statement::Rollback { .. }
+            | Statement::Savepoint { .. }
+            | Statement::ReleaseSavepoint { .. }
+    )
 }
 
 /// Does something with a text. What a long one says may nest deep, and so may what a short one names (a prepared statement,

@@ -50,15 +50,15 @@ impl Part {
         self.is_with_others.swap(false, Ordering::SeqCst)
     }
 
-    /// Waits until others have less than they ever had from `most` bytes on.
+    /// Waits until others have less than they ever had from `most` bytes on, a moment at least.
     async fn others_have_less(&self, mut most: usize) {
         loop {
+            tokio::time::sleep(PAUSE).await;
             let now = self.of_others();
             if now < most || now == 0 {
                 return;
             }
             most = now;
-            tokio::time::sleep(PAUSE).await;
         }
     }
 }
@@ -95,6 +95,8 @@ impl MemoryPool for Part {
     }
 
     fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<(), DataFusionError> {
+        // What the last refusal was: one before it may have been got over.
+        self.is_with_others.store(false, Ordering::SeqCst);
         self.own.try_grow(reservation, additional)?;
         self.of.try_grow(reservation, additional).inspect_err(|_| {
             self.own.shrink(reservation, additional);
@@ -114,7 +116,7 @@ impl MemoryPool for Part {
 impl Session {
     /// Does something that leaves nothing behind where it fails; again, as long as others have the memory for it and give it back in time.
     pub(crate) fn with_memory<T>(&mut self, mut body: impl FnMut(&mut Self) -> Result<T>) -> Result<T> {
-        let (began, mut turn) = (Instant::now(), None);
+        let (began, mut turn, mut tries_alone) = (Instant::now(), None, 0);
         loop {
             self.planner.part.take_is_with_others();
             let refused = match body(self) {
@@ -123,6 +125,16 @@ impl Session {
             };
             if !self.planner.part.take_is_with_others() {
                 return Err(refused);
+            }
+            // Whoever has nothing and may still take some makes the shares of all smaller: waiting for that one is in vain. That others have
+            // nothing any more where they had something is a try worth.
+            tries_alone += u32::from(self.planner.part.of_others() == 0);
+            if tries_alone > 1 {
+                return Err(refused);
+            }
+            self.planner.interrupt.check()?;
+            if began.elapsed() >= self.settings.lock_timeout {
+                return Err(with_others(self.planner.part.of_others()));
             }
             turn = Some(self.wait_for_others(turn, began)?);
         }

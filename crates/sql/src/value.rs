@@ -98,7 +98,7 @@ impl<T: Into<Value>> From<Option<T>> for Value {
 
 /// Texts of the types, read. Every function answers `None` for a text that is not of its type.
 pub mod parse {
-    use datafusion::arrow::datatypes::DECIMAL128_MAX_PRECISION;
+    use datafusion::arrow::datatypes::{DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, i256};
     use datafusion::scalar::ScalarValue;
 
     /// `t`, `true`, `yes`, `on`, `1` and their opposites, in any case, and unique beginnings of them.
@@ -141,17 +141,51 @@ pub mod parse {
         Some((if negative { -unscaled } else { unscaled }, scale))
     }
 
-    /// The same as a value of the query library that has room for just these digits; none where they are more than 38.
+    /// The same as a value of the query library that has room for just these digits, 76 of them at most; none for what is no number, or has
+    /// more.
     pub(crate) fn numeric(text: &str) -> Option<ScalarValue> {
-        let (unscaled, scale) = decimal(text)?;
-        let (unscaled, scale) = match u32::try_from(-scale) {
-            Ok(zeros) => (unscaled.checked_mul(10_i128.checked_pow(zeros)?)?, 0),
-            Err(_) => (unscaled, u8::try_from(scale).ok()?),
+        let text = text.trim();
+        let (mantissa, exponent) = match text.find(['e', 'E']) {
+            Some(at) => (&text[..at], text[at + 1..].parse::<i64>().ok()?),
+            None => (text, 0),
         };
-        let digits = unscaled.unsigned_abs().checked_ilog10().map_or(1, |power| power + 1);
-        let precision = u8::try_from(digits).ok()?.max(scale);
-        let fits = precision <= DECIMAL128_MAX_PRECISION;
-        fits.then(|| ScalarValue::Decimal128(Some(unscaled), precision, scale as i8))
+        let (negative, digits) = match mantissa.strip_prefix('-') {
+            Some(digits) => (true, digits),
+            None => (false, mantissa.strip_prefix('+').unwrap_or(mantissa)),
+        };
+        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+        let all = [whole, fraction].concat();
+        if all.is_empty() || !all.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        // Zeros in front say nothing, nor do those behind the point at the end: but as many digits as were written stay where there is room.
+        let (leading, count) = (all.len() - all.trim_start_matches('0').len(), all.len());
+        let mut digits = all[leading..].to_owned();
+        let mut scale = i64::try_from(fraction.len()).ok()?.checked_sub(exponent)?;
+        if digits.is_empty() {
+            (digits, scale) = ("0".into(), scale.clamp(0, i64::try_from(count).ok()?));
+        }
+        while scale > i64::from(DECIMAL128_MAX_PRECISION) && digits.len() > 1 && digits.ends_with('0') {
+            digits.pop();
+            scale -= 1;
+        }
+        if scale < 0 {
+            let zeros = usize::try_from(-scale).ok().filter(|zeros| *zeros <= usize::from(DECIMAL256_MAX_PRECISION))?;
+            (digits, scale) = (digits + &"0".repeat(zeros), 0);
+        }
+        let precision = u8::try_from(digits.len().max(usize::try_from(scale).ok()?)).ok()?;
+        let (scale, sign) = (i8::try_from(scale).ok()?, if negative { "-" } else { "" });
+        match precision {
+            ..=DECIMAL128_MAX_PRECISION => {
+                let number = format!("{sign}{digits}").parse().ok()?;
+                Some(ScalarValue::Decimal128(Some(number), precision, scale))
+            }
+            ..=DECIMAL256_MAX_PRECISION => {
+                let number = i256::from_string(&format!("{sign}{digits}"))?;
+                Some(ScalarValue::Decimal256(Some(number), precision, scale))
+            }
+            _ => None,
+        }
     }
 
     /// `2024-02-29`, or `0044-03-15 BC`, as days since 1970-01-01.
@@ -346,6 +380,8 @@ pub mod parse {
 
 #[cfg(test)]
 mod tests {
+    use datafusion::scalar::ScalarValue;
+
     use super::parse;
 
     #[test]
@@ -372,6 +408,16 @@ mod tests {
         assert_eq!(parse::decimal("1e3"), Some((1, -3)));
         assert_eq!(parse::decimal("1.2.3"), None);
         assert_eq!(parse::decimal("."), None);
+        assert_eq!(parse::numeric("77.777"), Some(ScalarValue::Decimal128(Some(77_777), 5, 3)));
+        assert_eq!(parse::numeric(" -0.0250 "), Some(ScalarValue::Decimal128(Some(-250), 4, 4)));
+        assert_eq!(parse::numeric("+1e3"), Some(ScalarValue::Decimal128(Some(1000), 4, 0)));
+        assert_eq!(parse::numeric("1.5e-3"), Some(ScalarValue::Decimal128(Some(15), 4, 4)));
+        assert_eq!(parse::numeric("0e400"), Some(ScalarValue::Decimal128(Some(0), 1, 0)));
+        assert!(matches!(parse::numeric("1e50"), Some(ScalarValue::Decimal256(Some(_), 51, 0))));
+        assert!(matches!(parse::numeric("-1e-50"), Some(ScalarValue::Decimal256(Some(_), 50, 50))));
+        for none in ["1e77", "1e-400", "1e99999999999999999999", "", "-", ".", "e5", "NaN", "1_000", "0x1"] {
+            assert_eq!(parse::numeric(none), None, "{none}");
+        }
         assert_eq!(parse::boolean("YES"), Some(true));
         assert_eq!(parse::boolean("perhaps"), None);
         assert_eq!(parse::bytea("\\xDEad"), Some(vec![0xDE, 0xAD]));

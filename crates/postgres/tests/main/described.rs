@@ -328,7 +328,13 @@ fn parameters_keep_all_that_they_say() {
     assert_eq!(ask("SELECT id FROM acc WHERE d < $1", &[timestamp], &[Some("2024-02-29 10:00")]).0, "1");
     assert_eq!(ask("UPDATE acc SET bal = bal * $1 WHERE id = 1", &[numeric], &[Some("1.005")]).1, "UPDATE 1");
     assert_eq!(ask("SELECT bal FROM acc WHERE id = 1", &[], &[]).0, "100.50");
-    for kind in [0, int4] {
+    assert_eq!(
+        ask("SELECT sum(g) FROM generate_series($1, $2) AS s(g)", &[numeric; 2], &[Some("1"), Some("3")]).0,
+        "6"
+    );
+    let wide = Some("100000000000000000000000000000000000000");
+    assert_eq!(ask("SELECT id FROM acc WHERE bal < $1 ORDER BY id", &[numeric], &[wide]).0, "1 2");
+    for kind in [0, int4, numeric] {
         let page = ask("SELECT id FROM acc ORDER BY id LIMIT $1 OFFSET $2", &[kind; 2], &[Some("1"), Some("1")]);
         assert_eq!(page.0, "2");
     }

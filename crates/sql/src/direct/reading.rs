@@ -194,6 +194,7 @@ impl Reading<'_> {
         let number = |expr: &Expr| match self.value(expr)? {
             Value::Integer(rows) => u64::try_from(rows).ok(),
             Value::Text(rows) => rows.trim().parse().ok(),
+            Value::Decimal { unscaled, scale: 0 } => u64::try_from(unscaled).ok(),
             _ => None,
         };
         let limit = match limit {

@@ -266,7 +266,13 @@ fn texts_beside_exact_numbers_are_not_rounded() {
             ("UPDATE acc SET bal = bal * '1.005' WHERE id = 1", "UPDATE 1"),
             ("SELECT bal FROM acc WHERE id = 1", "100.50"),
             ("DELETE FROM acc WHERE bal = '77.776'", "DELETE 0"),
-            ("SELECT id FROM acc WHERE bal = 'x'", "error: a text is not a valid numeric"),
+            (
+                "SELECT id FROM acc WHERE bal < '1e50' AND bal > '-1e50' AND bal > '1e-50' AND bal < '9e40' ORDER BY id",
+                "1\n2",
+            ),
+            ("SELECT id FROM acc WHERE bal = '77.7800000000000000000000000000000000000000000'", "2"),
+            ("SELECT id FROM acc WHERE bal = 'x'", "error: a text is not a valid numeric, of 76 digits at most"),
+            ("SELECT id FROM acc ORDER BY id LIMIT 1::NUMERIC(2,0)", "1"),
             ("SELECT NULL || NULL IS NULL", "true"),
             ("SELECT id FROM acc ORDER BY id LIMIT '1' OFFSET '1'", "2"),
         ],
@@ -288,6 +294,19 @@ fn what_is_wrong_with_an_upsert_is_found_before_it_meets_a_row() {
         assert!(database.ask(&upsert).starts_with("error"), "{upsert}");
         database.expect(&[("SELECT count(*) FROM t", "0")]);
     }
+    // What subqueries answer is asked where a row is met, and what WITH names is not looked for before.
+    let mut database = Database::after(
+        "CREATE TABLE t (id INTEGER PRIMARY KEY, b TEXT, n INTEGER); INSERT INTO t (id) VALUES (1), (2)",
+    );
+    database.expect(&[
+        ("INSERT INTO t VALUES (5) ON CONFLICT (id) DO UPDATE SET n = (SELECT id FROM t)", "INSERT 1"),
+        ("INSERT INTO t VALUES (6) ON CONFLICT (id) DO UPDATE SET n = (SELECT 1 / (max(id) - max(id)) FROM t)", "INSERT 1"),
+        ("INSERT INTO t VALUES (7) ON CONFLICT (id) DO UPDATE SET n = 1 WHERE (SELECT id FROM t) > 0", "INSERT 1"),
+        (
+            "WITH w AS (SELECT 8 AS i) INSERT INTO t SELECT i FROM w ON CONFLICT (id) DO UPDATE SET n = (SELECT i FROM w)",
+            "INSERT 1",
+        ),
+    ]);
     let mut database = Database::after("CREATE TABLE t (id INTEGER PRIMARY KEY, b TEXT, n INTEGER)");
     let upsert = "INSERT INTO t VALUES (5, 'x') ON CONFLICT (id) DO UPDATE SET n = excluded.id";
     database.expect(&[
@@ -347,4 +366,16 @@ fn statements_that_were_taken_for_others_are_what_they_say() {
     let refused = database.ask("ALTER TABLE k DROP COLUMN u");
     assert!(refused.contains("is referenced by foreign key") && refused.contains("CASCADE"), "{refused}");
     database.expect(&[("ALTER TABLE k DROP COLUMN u CASCADE", "ALTER TABLE")]);
+}
+
+/// Rows of a cursor are read when they are fetched, and what is wrong with them is met then.
+#[test]
+fn a_cursor_is_declared_before_its_rows_are_read() {
+    let mut database = Database::after("CREATE TABLE t (id INTEGER PRIMARY KEY); INSERT INTO t VALUES (1), (2), (3)");
+    database.expect(&[
+        ("BEGIN", "BEGIN"),
+        ("DECLARE c CURSOR FOR SELECT 1 / (id - 1) FROM t WHERE id = 1", "DECLARE CURSOR"),
+        ("SELECT count(*) FROM t", "3"),
+        ("COMMIT", "COMMIT"),
+    ]);
 }

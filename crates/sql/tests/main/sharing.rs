@@ -108,3 +108,27 @@ fn who_waits_for_memory_can_be_interrupted() {
         assert_eq!(database.ask(QUESTION), "error: interrupted");
     });
 }
+
+/// A cursor that holds nothing but might makes the shares of others smaller, and gives nothing back: nobody waits for it.
+#[test]
+fn nobody_waits_for_who_has_nothing() {
+    let spill = Some(Spill { folder: std::env::temp_dir(), bytes_max: 64 << 20 });
+    let options = EngineOptions { parallelism: 2, spill, ..EngineOptions::default() };
+    let mut database = Database::with_options(Ram::LIBRARY.bounds(options));
+    let large = "SELECT count(*), sum(length(a)) FROM (SELECT g / 160000 AS k, string_agg(repeat('x', 100), ',') AS a \
+                 FROM generate_series(0, 159999) AS s(g) GROUP BY 1) q";
+    assert_eq!(database.ask(large), "1|16159999");
+    let mut idle = database.connect();
+    for statement in [
+        "BEGIN",
+        "DECLARE c CURSOR FOR SELECT g % 3, count(*) FROM generate_series(1, 100) AS s(g) GROUP BY 1",
+        "FETCH 1 FROM c",
+    ] {
+        assert!(!ask(&mut idle, statement, &[]).starts_with("error"), "{statement}");
+    }
+    database.expect(&[("SET lock_timeout = '5min'", "SET")]);
+    let said = database.ask(large);
+    assert!(said == "1|16159999" || said.contains("more working memory"), "{said}");
+    ask(&mut idle, "ROLLBACK", &[]);
+    assert_eq!(database.ask(large), "1|16159999");
+}
