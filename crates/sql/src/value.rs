@@ -144,27 +144,8 @@ pub mod parse {
     /// The same as a value of the query library that has room for just these digits, 76 of them at most; none for what is no number, or has
     /// more.
     pub(crate) fn numeric(text: &str) -> Option<ScalarValue> {
-        let text = text.trim();
-        let (mantissa, exponent) = match text.find(['e', 'E']) {
-            Some(at) => (&text[..at], text[at + 1..].parse::<i64>().ok()?),
-            None => (text, 0),
-        };
-        let (negative, digits) = match mantissa.strip_prefix('-') {
-            Some(digits) => (true, digits),
-            None => (false, mantissa.strip_prefix('+').unwrap_or(mantissa)),
-        };
-        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-        let all = [whole, fraction].concat();
-        if all.is_empty() || !all.bytes().all(|byte| byte.is_ascii_digit()) {
-            return None;
-        }
-        // Zeros in front say nothing, nor do those behind the point at the end: but as many digits as were written stay where there is room.
-        let (leading, count) = (all.len() - all.trim_start_matches('0').len(), all.len());
-        let mut digits = all[leading..].to_owned();
-        let mut scale = i64::try_from(fraction.len()).ok()?.checked_sub(exponent)?;
-        if digits.is_empty() {
-            (digits, scale) = ("0".into(), scale.clamp(0, i64::try_from(count).ok()?));
-        }
+        let (is_negative, mut digits, mut scale) = digits(text.trim())?;
+        // Zeros at the end behind the point say nothing: they stay where there is room.
         while scale > i64::from(DECIMAL128_MAX_PRECISION) && digits.len() > 1 && digits.ends_with('0') {
             digits.pop();
             scale -= 1;
@@ -174,17 +155,33 @@ pub mod parse {
             (digits, scale) = (digits + &"0".repeat(zeros), 0);
         }
         let precision = u8::try_from(digits.len().max(usize::try_from(scale).ok()?)).ok()?;
-        let (scale, sign) = (i8::try_from(scale).ok()?, if negative { "-" } else { "" });
-        match precision {
-            ..=DECIMAL128_MAX_PRECISION => {
-                let number = format!("{sign}{digits}").parse().ok()?;
-                Some(ScalarValue::Decimal128(Some(number), precision, scale))
-            }
-            ..=DECIMAL256_MAX_PRECISION => {
-                let number = i256::from_string(&format!("{sign}{digits}"))?;
-                Some(ScalarValue::Decimal256(Some(number), precision, scale))
-            }
-            _ => None,
+        let (scale, number) = (i8::try_from(scale).ok()?, format!("{}{digits}", if is_negative { "-" } else { "" }));
+        if precision <= DECIMAL128_MAX_PRECISION {
+            return Some(ScalarValue::Decimal128(Some(number.parse().ok()?), precision, scale));
+        }
+        let is_wide = precision <= DECIMAL256_MAX_PRECISION;
+        is_wide.then(|| Some(ScalarValue::Decimal256(Some(i256::from_string(&number)?), precision, scale)))?
+    }
+
+    /// The digits of a number from the first that is not zero on, how many of them stand behind the point, and whether it is negative.
+    fn digits(text: &str) -> Option<(bool, String, i64)> {
+        let (mantissa, exponent) = match text.find(['e', 'E']) {
+            Some(at) => (&text[..at], text[at + 1..].parse::<i64>().ok()?),
+            None => (text, 0),
+        };
+        let (is_negative, digits) = match mantissa.strip_prefix('-') {
+            Some(digits) => (true, digits),
+            None => (false, mantissa.strip_prefix('+').unwrap_or(mantissa)),
+        };
+        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+        let all = [whole, fraction].concat();
+        if all.is_empty() || !all.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        let scale = i64::try_from(fraction.len()).ok()?.checked_sub(exponent)?;
+        match all.trim_start_matches('0') {
+            "" => Some((is_negative, "0".into(), scale.clamp(0, i64::try_from(all.len()).ok()?))),
+            digits => Some((is_negative, digits.to_owned(), scale)),
         }
     }
 

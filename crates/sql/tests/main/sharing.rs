@@ -80,7 +80,7 @@ fn who_waits_for_memory_goes_on_when_it_is_given_back() {
     let refused = database.ask(QUESTION);
     assert!(refused.contains("queries of other connections") && refused.contains("lock_timeout"), "{refused}");
     // What a session keeps to itself it does not wait for.
-    ask(&mut holder, "SET lock_timeout = '5min'", &[]);
+    ask(&mut holder, "SET lock_timeout = '300ms'", &[]);
     let refused = ask(&mut holder, QUESTION, &[]);
     assert!(refused.contains("bytes of working memory"), "{refused}");
 
