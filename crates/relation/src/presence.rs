@@ -113,7 +113,7 @@ fn wrong() -> Error {
 }
 
 impl Presence {
-    /// What [`PresenceBuilder`] wrote, for a segment of `span` row numbers: kept where there is room for as many bytes.
+    /// What [`PresenceBuilder`] wrote, for a segment of `span` row numbers: kept where it takes no more than `room` bytes of memory.
     pub(crate) fn open(
         view: &dyn View,
         container: ContainerId,
@@ -123,7 +123,7 @@ impl Presence {
     ) -> Result<Self, Error> {
         let length = view.length(container).map_err(Error::log(""))?;
         let length = usize::try_from(length).map_err(|_| wrong())?;
-        if length <= room {
+        if length / CHUNK_BYTES <= room / size_of::<Chunk>() {
             let mut bytes = vec![0; length];
             view.read(container, 0, &mut bytes).map_err(Error::log(""))?;
             return Presence::decode(&bytes, span);
