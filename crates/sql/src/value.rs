@@ -113,33 +113,14 @@ pub mod parse {
 
     /// A decimal number as digits and scale; with an exponent too. Digits behind the 38th are an error.
     pub fn decimal(text: &str) -> Option<(i128, i32)> {
-        let text = text.trim();
-        let (mantissa, exponent) = match text.find(['e', 'E']) {
-            Some(at) => (&text[..at], text[at + 1..].parse::<i32>().ok()?),
-            None => (text, 0),
-        };
-        if !(-1000..=1000).contains(&exponent) {
-            return None;
-        }
-        let (negative, digits) = match mantissa.as_bytes().first()? {
-            b'-' => (true, &mantissa[1..]),
-            b'+' => (false, &mantissa[1..]),
-            _ => (false, mantissa),
-        };
-        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-        if whole.is_empty() && fraction.is_empty() {
-            return None;
-        }
-        let mut unscaled: i128 = 0;
-        for digit in whole.bytes().chain(fraction.bytes()) {
-            if !digit.is_ascii_digit() {
-                return None;
-            }
-            unscaled = unscaled.checked_mul(10)?.checked_add(i128::from(digit - b'0'))?;
-        }
-        let scale = i32::try_from(fraction.len()).ok()?.checked_sub(exponent)?;
-        Some((if negative { -unscaled } else { unscaled }, scale))
+        let (is_negative, digits, scale) = digits(text.trim())?;
+        let unscaled: i128 = digits.parse().ok()?;
+        let scale = i32::try_from(scale).ok().filter(|scale| SCALES.contains(scale))?;
+        Some((if is_negative { -unscaled } else { unscaled }, scale))
     }
+
+    /// Whoever makes room for zeros need not make it for more than this.
+    const SCALES: std::ops::RangeInclusive<i32> = -1000..=2000;
 
     /// The same as a value of the query library that has room for just these digits, 76 of them at most; none for what is no number, or has
     /// more.
