@@ -6,6 +6,7 @@ use counterfoil_proof::SecretKey;
 use counterfoil_publish::Publication;
 
 use crate::arguments::StateOf;
+use crate::closing;
 use crate::context::Context;
 use crate::failure::{Failure, Result, misuse};
 use crate::terminal;
@@ -19,7 +20,7 @@ pub fn with<T>(
 ) -> Result<T> {
     let database = context.open(&state.state)?;
     let done = with_alone(&database, state, roots, work);
-    let closed = database.close();
+    let closed = closing::close(database);
     let done = done?;
     closed?;
     Ok(done)

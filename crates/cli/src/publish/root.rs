@@ -5,7 +5,6 @@ use counterfoil_proof::SecretKey;
 use zeroize::Zeroizing;
 
 use crate::arguments::{Common, RootKey};
-use crate::closing;
 use crate::context::Context;
 use crate::failure::{Result, misuse};
 use crate::{init, terminal};
@@ -46,7 +45,7 @@ pub fn beside(context: &Context, named: &RootKey, place: &str) -> Result<SecretK
 fn one(context: &Context, place: &str) -> Result<Vec<SecretKey>> {
     let database = context.open_to_read(place)?;
     let bytes = database.records().get(RECORD)?;
-    closing::close(database)?;
+    database.close()?;
     let none = || misuse("no root key is kept here").at(place).advise("name one that `publish keygen` made");
     let bytes = bytes.ok_or_else(none)?;
     let read = |bytes| SecretKey::from_bytes(bytes).map_err(|_| Error::new(Kind::Corrupt, "no root key").at(place));

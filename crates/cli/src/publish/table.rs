@@ -12,6 +12,7 @@ use super::delivery::Recipients;
 use super::owned::{alone, known};
 use super::{root, status, told};
 use crate::arguments::Publish;
+use crate::closing;
 use crate::context::Context;
 use crate::failure::{Result, misuse};
 use crate::import::{self, Make};
@@ -36,7 +37,7 @@ pub fn run(context: &Context, arguments: &Publish) -> Result<()> {
     let read_before = if there { None } else { Some(read(arguments, &name, None)?) };
     let database = if there { context.open(&place)? } else { make_state(context, arguments, &place)? };
     let published = publish(&database, arguments, (&name, &place), read_before, (&recipients, &roots));
-    let closed = database.close();
+    let closed = closing::close(database);
     let owner = published?;
     closed?;
     crate::output::put(&mut std::io::stdout().lock(), format!("{owner}\n").as_bytes())
