@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use counterfoil_flash::{Device, Error, Geometry, MemoryDevice, PageNumber, Read};
 use counterfoil_sql::log::{Counting, Layout, Media, NoPins, Settings, Writer, create};
 use counterfoil_sql::relation::Relations;
-use counterfoil_sql::{Engine, EngineOptions, LocalStore, Outcome, Session, Value, text};
+use counterfoil_sql::{Engine, EngineOptions, LocalStore, Outcome, Ram, Session, Spill, Value, text};
 use counterfoil_vault::{DangerFixedEntropy, DatabaseId, MemoryCounter, Suite, Vault, VolumeKey};
 
 /// A database and one session of it.
@@ -76,6 +76,13 @@ impl Database {
 
     pub fn with_options(options: EngineOptions) -> Self {
         Self::made(options, BLOCKS, |device| Box::new(device))
+    }
+
+    /// An empty database whose queries have so much memory, or as much as they want, and somewhere to put what does not fit.
+    pub fn in_ram(ram: Option<Ram>) -> Self {
+        let spill = Some(Spill { folder: std::env::temp_dir(), bytes_max: 64 << 20 });
+        let options = EngineOptions { parallelism: 2, spill, ..EngineOptions::default() };
+        Self::with_options(ram.map_or(options.clone(), |ram| ram.bounds(options)))
     }
 
     /// An empty database on a medium of so many blocks of 256 KB.

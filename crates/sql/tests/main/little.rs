@@ -1,14 +1,12 @@
 //! With little memory questions are answered as with much, or end with what they need; and the memory they take is bounded.
 
-use counterfoil_sql::{EngineOptions, Ram, Spill};
+use counterfoil_sql::Ram;
 
 use crate::database::Database;
 
 /// A table and one that it references, with an index for some columns.
 fn filled(ram: Option<Ram>) -> Database {
-    let spill = Some(Spill { folder: std::env::temp_dir(), bytes_max: 64 << 20 });
-    let options = EngineOptions { parallelism: 2, spill, ..EngineOptions::default() };
-    let mut database = Database::with_options(ram.map_or(options.clone(), |ram| ram.bounds(options)));
+    let mut database = Database::in_ram(ram);
     for statement in [
         "CREATE TABLE p (id INTEGER PRIMARY KEY, name TEXT, kind INTEGER)",
         "CREATE TABLE t (id INTEGER PRIMARY KEY, p INTEGER REFERENCES p, a INTEGER, d DOUBLE PRECISION, v TEXT, day DATE, \
@@ -302,9 +300,7 @@ fn memory_that_nobody_else_has_is_there_for_an_answer() {
 
 /// Tables whose joins have many rows for a key, and rows that a series has in order.
 fn joined(ram: Option<Ram>) -> Database {
-    let spill = Some(Spill { folder: std::env::temp_dir(), bytes_max: 64 << 20 });
-    let options = EngineOptions { parallelism: 2, spill, ..EngineOptions::default() };
-    let mut database = Database::with_options(ram.map_or(options.clone(), |ram| ram.bounds(options)));
+    let mut database = Database::in_ram(ram);
     for statement in [
         "CREATE TABLE a (id INTEGER PRIMARY KEY, x INTEGER)",
         "INSERT INTO a SELECT n, n % 7 FROM generate_series(1, 100) AS g(n)",

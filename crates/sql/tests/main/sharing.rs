@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use counterfoil_sql::{EngineOptions, Ram, Session, Spill};
+use counterfoil_sql::{Ram, Session};
 
 use crate::database::{Database, ask};
 
@@ -10,9 +10,7 @@ use crate::database::{Database, ask};
 const QUESTION: &str = "SELECT v, count(*), min(id) FROM t GROUP BY v ORDER BY v DESC LIMIT 3";
 
 fn filled() -> Database {
-    let spill = Some(Spill { folder: std::env::temp_dir(), bytes_max: 64 << 20 });
-    let options = EngineOptions { parallelism: 2, spill, ..EngineOptions::default() };
-    let mut database = Database::with_options(Ram::LEAST.bounds(options));
+    let mut database = Database::in_ram(Some(Ram::LEAST));
     for statement in [
         "CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, v TEXT)",
         "CREATE INDEX ON t (a)",
@@ -112,9 +110,7 @@ fn who_waits_for_memory_can_be_interrupted() {
 /// A cursor that holds nothing but might makes the shares of others smaller, and gives nothing back: nobody waits for it.
 #[test]
 fn nobody_waits_for_who_has_nothing() {
-    let spill = Some(Spill { folder: std::env::temp_dir(), bytes_max: 64 << 20 });
-    let options = EngineOptions { parallelism: 2, spill, ..EngineOptions::default() };
-    let mut database = Database::with_options(Ram::LIBRARY.bounds(options));
+    let mut database = Database::in_ram(Some(Ram::LIBRARY));
     let large = "SELECT count(*), sum(length(a)) FROM (SELECT g / 160000 AS k, string_agg(repeat('x', 100), ',') AS a \
                  FROM generate_series(0, 159999) AS s(g) GROUP BY 1) q";
     assert_eq!(database.ask(large), "1|16159999");
