@@ -1,6 +1,6 @@
 //! ON CONFLICT: which rows of an INSERT meet others, and what becomes of them.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use counterfoil_relation::{IndexDef, IndexId, RowBatch, Table};
@@ -46,9 +46,26 @@ impl Conflict<'_> {
     }
 }
 
-/// What was last found to be in order, of which table: a session says the same again and again.
+/// What was found to be in order, and of which table: a session says the same again and again, and planning it takes a hundred times as long
+/// as storing a row.
 #[derive(Default)]
-pub(crate) struct Checked(Option<(Arc<Table>, String)>);
+pub(crate) struct Checked(HashMap<String, Arc<Table>>);
+
+/// So many at most are known.
+const CHECKED_MAX: usize = 64;
+
+impl Checked {
+    fn knows(&self, text: &str, table: &Arc<Table>) -> bool {
+        self.0.get(text).is_some_and(|of| Arc::ptr_eq(of, table))
+    }
+
+    fn note(&mut self, text: String, table: &Arc<Table>) {
+        if self.0.len() >= CHECKED_MAX {
+            self.0.clear();
+        }
+        self.0.insert(text, table.clone());
+    }
+}
 
 impl Session {
     /// Does what ON CONFLICT says with rows that meet others in a table, and answers the rest.
@@ -67,7 +84,8 @@ impl Session {
         }
     }
 
-    /// Refuses what is wrong with an update of rows that are met, whether there are any or not.
+    /// Refuses what is wrong with an update of rows that are met, whether there are any or not. Once for a table as it is; what other
+    /// tables have become since shows where a row is met.
     pub(crate) fn check_update(
         &mut self,
         change: &mut Change,
@@ -76,8 +94,7 @@ impl Session {
         seen: &Seen<'_>,
     ) -> Result<()> {
         let Some(text) = conflict.text() else { return Ok(()) };
-        let is_known = |(of, known): &(Arc<Table>, String)| Arc::ptr_eq(of, table) && *known == text;
-        if self.checked.0.as_ref().is_some_and(is_known) {
+        if self.checked.knows(&text, table) {
             return Ok(());
         }
         let nothing = RowBatch::new(table.layout(), 0);
@@ -92,8 +109,7 @@ impl Session {
             self.planner.collect(&plan)?;
         }
         change::Images::of(table, &[RecordBatch::new_empty(schema)])?;
-        // What other tables are may change.
-        self.checked.0 = (!asks_others).then(|| (table.clone(), text));
+        self.checked.note(text, table);
         Ok(())
     }
 
