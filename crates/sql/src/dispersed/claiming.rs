@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use counterfoil_disperse::fragments::Name;
+use counterfoil_disperse::fragments::{Fragments, Name};
 use counterfoil_disperse::{
     Catalogue, Claim, Client, Contents, Errands, Failure, Kept, Patient, Provider, TableNumber, Told, beside_standing,
     rivals,
@@ -12,6 +12,7 @@ use counterfoil_disperse::{
 use counterfoil_relation::TableId;
 use parking_lot::Mutex;
 
+use super::apart::{self, Given};
 use super::before;
 use super::clouds::{self, Cloud};
 use super::push::each;
@@ -136,10 +137,12 @@ impl Claiming {
     pub(super) fn claim(&self, dispersed: &Dispersed, still: u32) -> Result<Claimed> {
         let claim = Claim { client: self.client, version: self.version, still };
         let until = Instant::now() + claim.holds();
-        let salt = define::random()?;
-        let code = |catalogue: &Arc<Catalogue>| Arc::new(catalogue.code_claim(self.number, claim, salt));
-        let coded: Vec<_> = self.catalogues.iter().map(code).collect();
-        let (looks, answered) = self.at_each(PATIENCE.min(claim.holds() / 3), |cloud| {
+        let code = |catalogue: &Arc<Catalogue>| {
+            let salt = define::random()?;
+            Ok(Arc::new(catalogue.code_claim(self.number, claim, salt)))
+        };
+        let coded = self.catalogues.iter().map(code).collect::<Result<Vec<_>>>()?;
+        let (looks, mut answered) = self.at_each(PATIENCE.min(claim.holds() / 3), |cloud| {
             let (catalogue, coded) = (self.catalogues[cloud].clone(), coded[cloud].clone());
             let own = self.known(dispersed, cloud);
             let (provider, told) = (self.reached[cloud].clone(), self.told[cloud].clone());
@@ -153,6 +156,7 @@ impl Claiming {
                 look(&catalogue, &*provider, (&own, &told), Some(coded.places[0]))
             }
         });
+        self.refuse_others(&coded, &looks, &mut answered);
         let standing = Standing {
             urls: self.clouds.iter().map(|cloud| cloud.url.clone()).collect(),
             catalogues: self.catalogues.clone(),
@@ -161,6 +165,18 @@ impl Claiming {
             places: coded.iter().map(|coded| coded.places.iter().copied().collect()).collect(),
         };
         Ok(Claimed { until, answered, standing, looks })
+    }
+
+    /// A cloud that is another one is told nothing. Whoever of two was given its entry last looks behind both.
+    fn refuse_others(&self, coded: &[Arc<Fragments>], looks: &[Look], answered: &mut [Result<(), Failure>]) {
+        let shown = looks.iter().map(|look| look.contents().map(|contents| &contents.places));
+        let given: Vec<_> = (coded.iter().zip(&self.told).zip(shown))
+            .map(|((coded, told), shown)| Given { now: coded.places[0], before: told.places(), shown })
+            .collect();
+        let names: Vec<_> = self.clouds.iter().map(|cloud| cloud.name.as_str()).collect();
+        for (answered, fault) in answered.iter_mut().zip(apart::at_fault(&given, &names)) {
+            fault.into_iter().for_each(|fault| *answered = Err(fault));
+        }
     }
 
     /// Looks whether clouds that answer at once show anything new.

@@ -18,6 +18,7 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 use zeroize::Zeroizing;
 
+use super::apart;
 use super::closed::Closed;
 use super::define::{Waits, all_are_there, names};
 use super::distribution::distribution;
@@ -306,25 +307,6 @@ fn whole_path(path: &str) -> Result<String> {
     whole.ok_or_else(|| Error::NotSupported(format!("the file name {path}")))
 }
 
-/// Refuses a cloud that is another one by another name: together they would have what each is not to know, and fail together.
-fn keep_apart(clouds: &[Cloud], new: &Cloud) -> Result<()> {
-    match clouds.iter().find(|cloud| who(&cloud.url) == who(&new.url)) {
-        Some(Cloud { name, url, .. }) => {
-            let pin = if *url == new.url { "" } else { ", of the same pin," };
-            let text =
-                format!("cloud {name} is at {url}{pin} already: a cloud that fails, or looks, does so as a whole");
-            Err(Error::Misuse(text))
-        }
-        None => Ok(()),
-    }
-}
-
-/// Who is at an address: of a provider whoever has the key to which it is pinned, by whatever name it is reached.
-fn who(url: &str) -> &str {
-    let provider = url.strip_prefix("provider://").and_then(|rest| rest.rsplit_once("?pin="));
-    provider.map_or(url, |(_, pin)| pin)
-}
-
 impl Session {
     /// Does what is asked of clouds.
     pub(crate) fn ask_clouds(&mut self, asked: Asked) -> Result<Outcome> {
@@ -360,12 +342,17 @@ impl Session {
                 // What cannot be opened is told now.
                 let opened = open(&self.engine().dispersed, &cloud, Secret::new([0; 32]))?;
                 let name = cloud.name.clone();
+                let others = all(&self.view()?)?;
+                if others.iter().all(|other| other.name != name) {
+                    apart::by_address(&others, &cloud)?;
+                    apart::by_what_they_show(&self.engine().dispersed.clone(), &others, &cloud)?;
+                }
                 self.change(|_, change| {
                     if named(&*change.lease, &name)?.is_some() {
                         let taken = || Error::Misuse(format!("there is a cloud {name} already"));
                         return if may_be_there { Ok(()) } else { Err(taken()) };
                     }
-                    keep_apart(&all(&*change.lease)?, &cloud)?;
+                    apart::by_address(&all(&*change.lease)?, &cloud)?;
                     put(&mut change.lease, &cloud)
                 })?;
                 self.greet(&cloud, opened)?;

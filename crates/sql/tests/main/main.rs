@@ -1,5 +1,6 @@
 //! The SQL floor over a real log in memory: statements in, rows and errors out.
 
+mod apart;
 mod append;
 mod basics;
 mod beside;
