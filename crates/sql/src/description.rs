@@ -2,7 +2,7 @@
 //!
 //! It is turned into queries that are planned and not run. Parameters stay open in them, and the query library concludes
 //! what each is from what stands beside it; a change asks for its columns as `column = value`, so that the same
-//! conclusion holds for values that are stored.
+//! conclusion holds for values that are stored. Where nothing stands beside one, the text says (`argument_types`).
 
 use std::sync::Arc;
 
@@ -15,6 +15,7 @@ use datafusion::sql::sqlparser::ast::{
     TableWithJoins, Update, UpdateTableFromKind, With,
 };
 
+use crate::argument_types;
 use crate::catalog;
 use crate::change;
 use crate::error::{Error, Result};
@@ -66,9 +67,11 @@ impl Session {
     }
 
     fn describe_statement(&mut self, statement: &Statement, given: &[Option<DataType>]) -> Result<Description> {
+        let mut given = given.to_vec();
+        given.resize(parameters::count(statement).max(given.len()), None);
+        argument_types::fill(statement, &mut given);
         let known = |kind: &Option<DataType>| kind.clone().map(|kind| Arc::new(Field::new("", kind, true)));
-        let mut parameters: Vec<Option<FieldRef>> = given.iter().map(known).collect();
-        parameters.resize(parameters::count(statement).max(given.len()), None);
+        let parameters: Vec<Option<FieldRef>> = given.iter().map(known).collect();
         let columns = match statement {
             // These only look, and answer little.
             Statement::ShowVariable { .. } | Statement::ShowTables { .. } | Statement::ShowColumns { .. } => {
@@ -87,7 +90,7 @@ impl Session {
                     stacker::grow(STACK_BYTES, || self.ask(&self.prepared_by(name)?.statement, &[], Vec::new()));
                 described?.columns
             }
-            _ => return self.ask(statement, given, parameters),
+            _ => return self.ask(statement, &given, parameters),
         };
         Ok(Description { parameters, columns })
     }

@@ -3,6 +3,7 @@
 
 mod aggregates;
 mod answered;
+mod argument_types;
 mod aside;
 mod asked;
 mod assign;

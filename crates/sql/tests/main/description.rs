@@ -46,7 +46,21 @@ fn parameters_are_what_stands_beside_them() {
         ("SELECT * FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.t = t.id AND u.id = $1)", "bigint"),
         ("WITH w AS (SELECT * FROM u WHERE id = $1) SELECT * FROM w", "bigint"),
         ("SELECT $1", "?"),
-        ("SELECT abs($1)", "?"),
+        (
+            "SELECT abs($1), sqrt($2), round($3), round($4, $5)",
+            "double precision, double precision, double precision, numeric(38,10), integer",
+        ),
+        (
+            "SELECT substr(name, $1, $2), substring(name FROM $3), left($4, $5) FROM t",
+            "integer, integer, integer, ?, integer",
+        ),
+        ("SELECT * FROM t WHERE $1", "boolean"),
+        (
+            "SELECT CASE WHEN $1 THEN 1 END FROM t WHERE NOT $2 AND ($3) GROUP BY id HAVING $4",
+            "boolean, boolean, boolean, boolean",
+        ),
+        ("SELECT * FROM generate_series(1, $1)", "bigint"),
+        ("SELECT * FROM t WHERE name = repeat('x', $1) AND big = $2", "integer, bigint"),
         ("SELECT * FROM t WHERE id = $2", "?, integer"),
         ("INSERT INTO t VALUES ($1, $2, $3)", "integer, bigint, text"),
         ("INSERT INTO t (name, id) VALUES ($1, $2), (DEFAULT, $3 + 1)", "text, integer, bigint"),
