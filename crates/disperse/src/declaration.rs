@@ -26,7 +26,12 @@ pub enum Kind {
     Text,
     /// Bytes.
     Bytes,
+    /// Texts of UUIDs, which have as many bytes each.
+    Uuid,
 }
+
+/// Bytes of the text of a UUID.
+const UUID_BYTES: usize = 36;
 
 impl Kind {
     /// Bytes of a value's canonical form, if all have as many.
@@ -34,6 +39,7 @@ impl Kind {
         match self {
             Self::Number { wide: false, .. } | Self::Float => Some(8),
             Self::Number { .. } => Some(16),
+            Self::Uuid => Some(UUID_BYTES),
             Self::Text | Self::Bytes => None,
         }
     }

@@ -97,7 +97,7 @@ fn of_coding(declaration: &Declaration, column: &Column, coding: Coding, holders
     let is_danger = coding == Coding::DangerOrder;
     // Codes of values are not those of NULL, which is an empty one.
     let nulls = (is_danger && column.nullable).then_some(What::Nulls);
-    let beginnings = (is_danger && column.kind == Kind::Text).then_some(What::Beginnings);
+    let beginnings = (is_danger && matches!(column.kind, Kind::Text | Kind::Uuid)).then_some(What::Beginnings);
     let learned = |what, when| Learned { column: column.id, what, when };
     let at_rest = at_rest.into_iter().chain(nulls).chain(beginnings).map(|what| learned(what, When::AtRest));
     at_rest.chain(asked.map(|what| learned(what, When::Asked))).collect()

@@ -8,7 +8,7 @@ use crate::fragments::Strings;
 pub enum Plain {
     /// Of [`Kind::Number`]; of [`Kind::Float`] as [`from_float`] makes them.
     Numbers(Vec<Option<i128>>),
-    /// Of [`Kind::Text`] and [`Kind::Bytes`]; NULL is an empty string that is marked.
+    /// Of [`Kind::Text`], [`Kind::Bytes`] and [`Kind::Uuid`]; NULL is an empty string that is marked.
     Strings {
         /// The values.
         values: Strings,
@@ -32,7 +32,7 @@ impl Plain {
     pub fn empty(kind: Kind) -> Self {
         match kind {
             Kind::Number { .. } | Kind::Float => Self::Numbers(Vec::new()),
-            Kind::Text | Kind::Bytes => Self::Strings { values: Strings::default(), nulls: Vec::new() },
+            Kind::Text | Kind::Bytes | Kind::Uuid => Self::Strings { values: Strings::default(), nulls: Vec::new() },
         }
     }
 
@@ -107,7 +107,7 @@ impl Plain {
             Self::Strings { values, nulls } => {
                 values.push(value.unwrap_or_default());
                 nulls.push(value.is_none());
-                kind != Kind::Text || value.is_none_or(|bytes| std::str::from_utf8(bytes).is_ok())
+                kind == Kind::Bytes || value.is_none_or(|bytes| std::str::from_utf8(bytes).is_ok())
             }
         }
     }

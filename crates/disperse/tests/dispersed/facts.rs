@@ -70,6 +70,7 @@ pub fn width(kind: Kind) -> Option<usize> {
     match kind {
         Kind::Number { wide: true, .. } => Some(16),
         Kind::Number { .. } | Kind::Float => Some(8),
+        Kind::Uuid => Some(36),
         Kind::Text | Kind::Bytes => None,
     }
 }

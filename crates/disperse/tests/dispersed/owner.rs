@@ -417,7 +417,7 @@ fn plains(declaration: &Declaration, lines: &[Line]) -> Vec<Plain> {
                 };
                 Plain::Numbers(values.map(number).collect())
             }
-            Kind::Text | Kind::Bytes => {
+            Kind::Text | Kind::Bytes | Kind::Uuid => {
                 let (mut strings, mut nulls) = (Strings::default(), Vec::new());
                 for value in values {
                     let bytes = match value {

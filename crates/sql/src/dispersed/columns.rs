@@ -36,6 +36,7 @@ pub(super) fn kind(column: &Type) -> Kind {
         }
         Type::Real | Type::Double => Kind::Float,
         Type::Bytea => Kind::Bytes,
+        Type::Uuid => Kind::Uuid,
         _ => Kind::Text,
     }
 }
@@ -61,7 +62,7 @@ pub(super) fn plain(column: &Type, array: &ArrayRef) -> Result<Plain> {
             let floats = cast(array, &DataType::Float64).map_err(wrong)?;
             Plain::Numbers(floats.as_primitive::<Float64Type>().iter().map(|float| float.map(from_float)).collect())
         }
-        Kind::Text | Kind::Bytes => {
+        Kind::Text | Kind::Bytes | Kind::Uuid => {
             let bytes = cast(array, &DataType::LargeBinary).map_err(wrong)?;
             let (bytes, mut values) = (bytes.as_binary::<i64>(), Strings::default());
             (0..bytes.len()).for_each(|row| values.push(if bytes.is_null(row) { &[] } else { bytes.value(row) }));

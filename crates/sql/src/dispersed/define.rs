@@ -258,6 +258,22 @@ pub(super) fn random<const N: usize>() -> Result<[u8; N]> {
     Ok(bytes)
 }
 
+/// Refuses what is said twice, of which one would not count, and lists with nothing between two commas.
+fn check_said(options: &[(String, String)]) -> Result<()> {
+    for (at, (name, value)) in options.iter().enumerate() {
+        if options[..at].iter().any(|(before, _)| before == name) {
+            let said = [FOR, USE, WITH].iter().find_map(|of| name.strip_prefix(of).map(|column| (of, column)));
+            let what =
+                said.map_or_else(|| name.clone(), |(of, column)| format!("{}of column {column}", of.to_uppercase()));
+            return Err(Error::Sql(format!("{what} is said twice: which of them counts?")));
+        }
+        if name == CLOUDS && value.split(',').any(|name| name.trim().is_empty()) {
+            return Err(Error::Sql(format!("{CLOUDS} = '{value}': a cloud has a name, WITH (clouds = 'a, b, c')")));
+        }
+    }
+    Ok(())
+}
+
 fn check_given(given: &NewTable) -> Result<()> {
     match given.foreign_keys.is_empty() {
         true => Ok(()),
@@ -288,6 +304,7 @@ impl Session {
         let mut given = create.columns.clone();
         let mut engine = told;
         engine.options.extend(take_options(&mut given));
+        check_said(&engine.options)?;
         let mut lines = Vec::new();
         let done = self.change(|session, change| {
             if session.is_taken(&*change.lease, &name, create.if_not_exists)? {

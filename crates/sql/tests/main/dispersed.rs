@@ -505,6 +505,12 @@ fn what_cannot_be_is_told() {
         ("CREATE TABLE t (a INT) WITH (engine = 'dispersed')", "at which clouds"),
         ("CREATE TABLE t (a INT) WITH (engine = 'dispersed', clouds = 'a, x')", "no cloud x: CREATE CLOUD x"),
         ("CREATE TABLE t (a INT) WITH (engine = 'dispersed', clouds = 'a, a')", "named twice"),
+        ("CREATE TABLE t (a INT) WITH (engine = 'dispersed', clouds = 'a,,b')", "a cloud has a name"),
+        (
+            "CREATE TABLE t (a INT) WITH (engine = 'dispersed', clouds = 'a, b, c', clouds = 'a')",
+            "clouds is said twice",
+        ),
+        (&format!("CREATE TABLE t (a INT FOR (equality) FOR (range)) {with}"), "FOR of column a is said twice"),
         (
             "CREATE TABLE t (a INT FOR (sum)) WITH (engine = 'dispersed', clouds = 'a, b', may_fail = 1, may_collude = 1)",
             "takes 3",

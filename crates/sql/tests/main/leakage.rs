@@ -49,6 +49,22 @@ fn plans_and_leakage_say_what_runs_where() {
     assert!(told.contains("EXPLAIN LEAKAGE of SELECT, INSERT, UPDATE or DELETE"), "{told}");
 }
 
+/// What has one length alone says by it that it is there: NULL is as long.
+#[test]
+fn of_uuids_nobody_learns_which_are_null() {
+    let mut world = World::new();
+    let with =
+        "WITH (engine = 'dispersed', clouds = 'a, b, c', coding = 'encryption, replication', key_backup = 'none')";
+    assert_eq!(world.database.ask(&format!("CREATE TABLE t (u UUID, x TEXT) {with}")), "CREATE TABLE");
+    let told = world.database.session.take_notices().join("\n");
+    assert!(
+        told.contains("u: a, b and c each learn nothing") && told.contains("x: a, b and c each learn lengths"),
+        "{told}"
+    );
+    world.database.ask("INSERT INTO t VALUES ('00000000-0000-0000-0000-00000000000a', 'x'), (NULL, NULL)");
+    assert_eq!(world.database.ask("SELECT u FROM t ORDER BY u"), "00000000-0000-0000-0000-00000000000a\nNULL");
+}
+
 #[test]
 fn no_cloud_is_left_out_of_what_is_learned() {
     let mut world = World::new();
