@@ -160,22 +160,23 @@ fn compare_rows(left: &[Expr], op: &BinaryOperator, right: &[Expr]) -> Option<Ex
     if left.len() != right.len() || left.is_empty() {
         return None;
     }
-    let strict = match op {
+    let (strict, least) = match op {
         BinaryOperator::Eq => return Some(rows_equal(left, right)),
         BinaryOperator::NotEq => {
             return Some(Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(rows_equal(left, right)) });
         }
-        BinaryOperator::Lt | BinaryOperator::LtEq => BinaryOperator::Lt,
-        BinaryOperator::Gt | BinaryOperator::GtEq => BinaryOperator::Gt,
+        BinaryOperator::Lt | BinaryOperator::LtEq => (BinaryOperator::Lt, BinaryOperator::LtEq),
+        BinaryOperator::Gt | BinaryOperator::GtEq => (BinaryOperator::Gt, BinaryOperator::GtEq),
         _ => return None,
     };
     let last = left.len() - 1;
     let mut order = compare(&left[last], op.clone(), &right[last]);
     for part in (0..last).rev() {
+        // `a >= x AND (a > x OR ...)` is `a > x OR (a = x AND ...)`, also of NULLs, and says at once from where on an index is read.
+        let within = compare(&left[part], least.clone(), &right[part]);
         let before = compare(&left[part], strict.clone(), &right[part]);
-        let same = compare(&left[part], BinaryOperator::Eq, &right[part]);
-        let rest = nested(binary(same, BinaryOperator::And, nested(order)));
-        order = binary(before, BinaryOperator::Or, rest);
+        let rest = nested(binary(before, BinaryOperator::Or, nested(order)));
+        order = binary(within, BinaryOperator::And, rest);
     }
     Some(nested(order))
 }

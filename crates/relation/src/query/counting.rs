@@ -8,7 +8,7 @@ use counterfoil_log::View;
 
 use super::named::{TABLE_ROWS_MIN, TABLE_SHARE};
 use super::plan::{Access, Output, Plan};
-use super::ranges::{Way, flatten, ways};
+use super::ranges::{Way, any_ways, flatten};
 use super::told::{index_name, told};
 use super::{Source, select};
 use crate::counted::Counting;
@@ -56,7 +56,7 @@ impl Relations {
     pub fn count_by_index(&self, view: &dyn View, source: &Source, room_bytes: usize) -> Result<Option<Count>, Error> {
         let mut flat = Vec::new();
         source.tests.iter().for_each(|test| flatten(test, &mut flat));
-        let way = ways(&flat, &source.table).into_iter().find(|way| way.says_all(&flat, &source.table));
+        let way = any_ways(&flat, &source.table).into_iter().find(|way| way.says_all(&flat, &source.table));
         let Some(way) = way else { return Ok(None) };
         let Some((rows, doubtful)) = self.by_entries(view, source, &way, room_bytes)? else { return Ok(None) };
         let Some(more) = self.looked_at(view, source, &doubtful, room_bytes)? else { return Ok(None) };

@@ -8,7 +8,7 @@ use counterfoil_log::View;
 
 use super::Access;
 use super::candidates::ROOT_SHARE_IN_CELLS;
-use super::ranges::{Way, flatten, ways};
+use super::ranges::{Way, any_ways, flatten, ways};
 use super::test::Test;
 use super::told::{index_name, names};
 use crate::grain::Grain;
@@ -101,7 +101,7 @@ impl Relations {
         let mut all: Option<NamedRows> = flat.contains(&&Test::Never).then(NamedRows::default);
         let is_few = |all: &Option<NamedRows>| all.as_ref().is_some_and(|all| all.rows.len() <= FEW_ROWS);
         let mut said: Vec<usize> = Vec::new();
-        for way in ways(&flat, table) {
+        for way in any_ways(&flat, table) {
             if is_few(&all) || way.columns.iter().all(|column| said.contains(column)) {
                 continue;
             }
@@ -151,6 +151,10 @@ impl Relations {
         way: &Way,
         rows_max: usize,
     ) -> Result<Option<NamedRows>, Error> {
+        // Each is looked up, which is as much work as reading a row by its number.
+        if way.ranges.len() > rows_max {
+            return Ok(None);
+        }
         let mut rows = Vec::new();
         for range in &way.ranges {
             match self.candidates_or_owner(view, table, (way.index, range), rows_max)? {

@@ -100,11 +100,19 @@ impl Outermost<'_> {
         };
         match outputs[*output] {
             Output::Column(Place { source, column }) if source == self.root && !is_distinct => {
-                let keeps_nulls = *nulls_first && !self.source().table.columns[column].not_null;
+                let keeps_nulls = *nulls_first && self.may_be_null(column);
                 vec![End { column, at_end: *is_descending, keeps_nulls, count }]
             }
             _ => Vec::new(),
         }
+    }
+
+    /// Whether a row that is wanted may have NULL in a column of the root.
+    fn may_be_null(&self, column: usize) -> bool {
+        let mut flat = Vec::new();
+        self.source().tests.iter().for_each(|test| flatten(test, &mut flat));
+        let is_there = |test: &&Test| test.is_of(column) && !test.is_true_of_none();
+        !self.source().table.columns[column].not_null && !flat.iter().any(is_there)
     }
 
     /// The end at which the value lies that an aggregate is.

@@ -3,13 +3,17 @@
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
+#[cfg(not(feature = "small"))]
+use core::cmp::Ordering;
 
 use super::test::{Comparison, Constant, Test};
+#[cfg(not(feature = "small"))]
+use crate::key::push_value;
 use crate::{IndexDef, IndexId, KeyBound, KeyRange, Table, Type, Value};
 use counterfoil_log::Order as _;
 
-/// Most values of an IN list that are looked up one by one.
-const LOOKUPS_MAX: usize = 256;
+/// Most values of an IN list that are looked up one by one, in a table where so many rows may be named.
+const LOOKUPS_MAX: usize = 1024;
 
 /// A way to rows of which tests may be true: ranges of an index.
 pub(super) struct Way {
@@ -48,7 +52,11 @@ impl Way {
 fn are_bounds<'t>(tests: impl Iterator<Item = &'t &'t Test>, kind: &Type) -> bool {
     let (mut lows, mut highs) = (0, 0);
     for test in tests {
-        let Test::Compare { comparison, constant, .. } = test else { return false };
+        let Test::Compare { comparison, constant, .. } = test else {
+            // Where there are bounds, NULL is not within them.
+            let is_there = matches!(test, Test::Null { wanted: false, .. });
+            if is_there { continue } else { return false }
+        };
         match comparison {
             Comparison::Less | Comparison::AtMost => highs += 1,
             Comparison::Greater | Comparison::AtLeast => lows += 1,
@@ -68,6 +76,24 @@ pub(super) fn ways(tests: &[&Test], table: &Table) -> Vec<Way> {
     let mut ways: Vec<Way> = indexes.filter_map(|index| way(tests, table, index)).collect();
     ways.order_stably_by_key(|way| core::cmp::Reverse(way.weight));
     ways
+}
+
+/// The same, and where there is none, those to rows in which a column is not NULL: of most columns that says little.
+pub(super) fn any_ways(tests: &[&Test], table: &Table) -> Vec<Way> {
+    let known = ways(tests, table);
+    if !known.is_empty() {
+        return known;
+    }
+    table.indexes.iter().filter_map(|index| there(tests, table, index)).collect()
+}
+
+/// The way to rows in which the first column of an index is not NULL.
+fn there(tests: &[&Test], table: &Table, index: &IndexDef) -> Option<Way> {
+    let column = table.position(*index.columns.first()?)?;
+    let is_it = |test: &&Test| matches!(test, Test::Null { column: of, wanted: false } if *of == column);
+    let is_wanted = !table.columns[column].not_null && tests.iter().any(is_it);
+    let range = KeyRange { prefix: Vec::new(), bounds: Some((KeyBound::Unbounded, KeyBound::Unbounded)) };
+    is_wanted.then(|| Way { index: index.id, ranges: vec![range], columns: vec![column], weight: 0 })
 }
 
 fn way(tests: &[&Test], table: &Table, index: &IndexDef) -> Option<Way> {
@@ -144,6 +170,8 @@ fn listed(tests: &[&Test], table: &Table, wanted: usize) -> Option<Vec<Value>> {
 
 fn bounds(tests: &[&Test], table: &Table, wanted: usize) -> Option<(KeyBound, KeyBound)> {
     let (mut low, mut high) = (KeyBound::Unbounded, KeyBound::Unbounded);
+    #[cfg(not(feature = "small"))]
+    tests.iter().filter_map(|test| around(test, table, wanted)).for_each(|around| (low, high) = around);
     for test in tests {
         let Test::Compare { column, comparison, constant } = test else { continue };
         if *column != wanted {
@@ -160,6 +188,44 @@ fn bounds(tests: &[&Test], table: &Table, wanted: usize) -> Option<(KeyBound, Ke
         }
     }
     (low != KeyBound::Unbounded || high != KeyBound::Unbounded).then_some((low, high))
+}
+
+/// The bounds between which a column lies whichever of some alternatives is true: `a > 5 OR (a = 5 AND b > 7)` is `a >= 5` and more.
+#[cfg(not(feature = "small"))]
+fn around(test: &Test, table: &Table, wanted: usize) -> Option<(KeyBound, KeyBound)> {
+    let Test::Any(alternatives) = test else { return None };
+    let mut all: Option<(KeyBound, KeyBound)> = None;
+    for alternative in alternatives {
+        let mut flat = Vec::new();
+        flatten(alternative, &mut flat);
+        // NULL lies between no bounds.
+        let one = match equal(&flat, table, wanted) {
+            Some(value) if value != Value::Null => (KeyBound::Included(value.clone()), KeyBound::Included(value)),
+            Some(_) => return None,
+            None => bounds(&flat, table, wanted)?,
+        };
+        all = Some(match all {
+            None => one,
+            Some((low, high)) => (wider(low, one.0, Ordering::Less), wider(high, one.1, Ordering::Greater)),
+        });
+    }
+    all.filter(|bounds| *bounds != (KeyBound::Unbounded, KeyBound::Unbounded))
+}
+
+/// Of two bounds the one that lies further out, with its value.
+#[cfg(not(feature = "small"))]
+fn wider(one: KeyBound, other: KeyBound, outwards: Ordering) -> KeyBound {
+    let value = |bound: KeyBound| match bound {
+        KeyBound::Unbounded => None,
+        KeyBound::Included(value) | KeyBound::Excluded(value) => Some(value),
+    };
+    let (Some(one), Some(other)) = (value(one), value(other)) else { return KeyBound::Unbounded };
+    let key = |value: &Value| {
+        let mut key = Vec::new();
+        push_value(value.borrow(), &mut key);
+        key
+    };
+    KeyBound::Included(if key(&one).cmp(&key(&other)) == outwards { one } else { other })
 }
 
 /// The constant as a value of a key.

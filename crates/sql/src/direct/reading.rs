@@ -15,6 +15,7 @@ use datafusion::sql::sqlparser::ast::{
 use super::question::{Asked, ColumnName, Condition, Joined, Made, Question, Shown, Source};
 use super::refining;
 use crate::filter::{self, Comparison};
+use crate::idioms;
 use crate::naming::Names;
 use crate::parameters;
 use crate::statement::{fold, kept_apart, table_name};
@@ -235,6 +236,9 @@ impl Reading<'_> {
     fn conditions(&self, expr: &Expr, conditions: &mut Vec<Condition>) -> Option<()> {
         match expr {
             Expr::Nested(inner) => self.conditions(inner, conditions),
+            Expr::BinaryOp { left, .. } if matches!(**left, Expr::Tuple(_)) => {
+                self.conditions(&idioms::rewritten(expr)?, conditions)
+            }
             Expr::BinaryOp { left, op: BinaryOperator::And, right } => {
                 self.conditions(left, conditions)?;
                 self.conditions(right, conditions)
@@ -246,6 +250,9 @@ impl Reading<'_> {
     fn condition(&self, expr: &Expr) -> Option<Condition> {
         Some(Condition(match expr {
             Expr::Nested(inner) => return self.condition(inner),
+            Expr::BinaryOp { left, .. } if matches!(**left, Expr::Tuple(_)) => {
+                return self.condition(&idioms::rewritten(expr)?);
+            }
             Expr::Identifier(_) | Expr::CompoundIdentifier(_) => Asked::Is { column: column(expr)?, truth: true },
             Expr::UnaryOp { op: UnaryOperator::Not, expr } => match column(expr) {
                 Some(column) => Asked::Is { column, truth: false },
