@@ -15,6 +15,7 @@
 //! with more conditions than keys), is taken from the bound like everything, and what is too much for it ends in an error.
 
 mod counted;
+mod counts;
 mod forgetful;
 mod merge_key;
 mod merged;
@@ -43,10 +44,16 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, InputOrd
 
 use crate::spill::SealedFiles;
 use counted::{Counted, Keeps};
+pub(crate) use counts::CountsAsSums;
 use forgetful::is_forgetful;
 pub(crate) use merged::Merging;
 use refused::Refused;
 use sorted::SortedAside;
+
+/// Whether a node sorts all rows of its input aside, and gives all of them on.
+pub(crate) fn sorts(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    plan.downcast_ref::<SortedAside>().is_some_and(SortedAside::gives_all_on)
+}
 
 /// Nodes that pass rows on as they come, or take what they keep from the bound.
 const PASSING: [&str; 15] = [

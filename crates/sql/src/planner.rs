@@ -29,6 +29,7 @@ use futures::TryStreamExt;
 
 use crate::aside::Means;
 use crate::asked;
+use crate::by_keys::Keyed;
 use crate::catalog;
 use crate::coerce;
 use crate::dialect;
@@ -44,7 +45,7 @@ use crate::information;
 use crate::interrupt::Interrupt;
 use crate::joining::JoinAlong;
 use crate::late_scan::Late;
-use crate::little::{Little, Merging};
+use crate::little::{CountsAsSums, Little, Merging};
 use crate::memory;
 use crate::multisets;
 use crate::naming;
@@ -547,7 +548,9 @@ fn state(
         .with_query_planner(Arc::new(historian::QueryPlanner))
         .with_type_planner(Arc::new(crate::types::Planner))
         .with_physical_optimizer_rules(rules(options, means, summaries, foreign_key_joins));
-    Ok(dialect::register(state).build())
+    let state = dialect::register(state);
+    let state = if options.is_little { state.with_optimizer_rule(Arc::new(CountsAsSums)) } else { state };
+    Ok(state.build())
 }
 
 /// The rules by which the library improves physical plans, and ours. Ours comes behind the one that knows some answers from the
@@ -582,6 +585,7 @@ fn rules(
     if options.is_little {
         rules.push(Arc::new(Little { spill: means.spill.clone() }));
     }
+    rules.push(Arc::new(Keyed));
     rules
 }
 

@@ -67,6 +67,11 @@ impl SortedAside {
         SortedAside { folds_zero: true, ..self }
     }
 
+    /// Whether it gives on all rows that it is given.
+    pub(super) fn gives_all_on(&self) -> bool {
+        self.fetch.is_none()
+    }
+
     /// The same over another input.
     fn over(&self, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
         let input = children.into_iter().next().ok_or_else(|| Error::Bug("nothing to sort".into()))?;

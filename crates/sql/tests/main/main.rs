@@ -5,6 +5,7 @@ mod append;
 mod basics;
 mod beside;
 mod beside_postgresql;
+mod by_keys;
 mod catalog;
 mod catalogue;
 mod changes;

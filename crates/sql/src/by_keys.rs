@@ -1,0 +1,433 @@
+//! `WHERE key IN (SELECT ...)` and its like: a join whose one side turns out to have few rows, and whose other side is a table of which an
+//! index says where their keys are.
+//!
+//! ```text
+//! one side is begun    it ends within so many rows    the index is asked for their keys, and the join reads what it names
+//!                      it goes on                     the join reads the whole table, and of this side first the rows that came
+//! ```
+//! The query library plans a join by how many rows it expects and reads a table to its end however few of it are met (what tells scans of
+//! keys while a plan runs is left out here: planner.rs). This rule comes last, over joins as they are; each of them still compares what it
+//! is given. Between the join and the table there may be what lets a row through, or not, whatever other rows there are: and groups by the
+//! key, of which whole ones are left out.
+
+use std::collections::HashSet;
+use std::sync::{Arc, OnceLock};
+
+use datafusion::arrow::array::RecordBatch;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{DataFusionError, JoinType, NullEquality, ScalarValue};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::{Expr, ident, lit};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::{CastExpr, Column};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::aggregates::AggregateExec;
+use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
+use datafusion::physical_plan::coop::CooperativeExec;
+use datafusion::physical_plan::execution_plan::reset_plan_states;
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::joins::{HashJoinExec, SortMergeJoinExec};
+use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::repartition::RepartitionExec;
+use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::stream::{EmptyRecordBatchStream, RecordBatchStreamAdapter};
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties, replace_children_if_necessary,
+};
+use futures::{TryStreamExt, future, stream};
+use parking_lot::Mutex;
+use tokio::sync::OnceCell;
+
+use crate::begun_side::{BegunSide, Part};
+use crate::error::Result;
+use crate::filter;
+use crate::inner_node::{no_expressions, over_children};
+use crate::leaf_node::leaf_node;
+use crate::little;
+use crate::scan::{Output, TableScan};
+use crate::unordered::Unordered;
+
+/// So few rows of the side that is begun may be looked for: their keys are a list that an index is asked for. They may take this part of the
+/// memory, which others want.
+const ROWS_MAX: usize = 1024;
+const MEMORY_SHARE: usize = 16;
+
+/// The plan node, over the join.
+#[derive(Debug)]
+struct ByKeys {
+    join: Arc<dyn ExecutionPlan>,
+    met: Met,
+    /// The index that is asked, for people.
+    index: String,
+    running: Mutex<Running>,
+    /// As it ran, for people.
+    ran: Arc<OnceLock<Arc<dyn ExecutionPlan>>>,
+}
+
+/// How two sides meet.
+#[derive(Clone, Debug)]
+struct Met {
+    /// The side that is begun: the first or the second.
+    begun: usize,
+    /// What is compared, as that side says it, and the column of the other one's table, by its place.
+    keys: Vec<(Arc<dyn PhysicalExpr>, usize)>,
+}
+
+/// A run of the plan: all parts of a join share what it keeps, and so they share what was begun.
+#[derive(Default)]
+struct Running {
+    parts: HashSet<usize>,
+    join: Arc<OnceCell<Result<Arc<dyn ExecutionPlan>, Arc<DataFusionError>>>>,
+    begun: Arc<Mutex<Option<Vec<SendableRecordBatchStream>>>>,
+}
+
+impl std::fmt::Debug for Running {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Running").field("parts", &self.parts).finish_non_exhaustive()
+    }
+}
+
+impl ByKeys {
+    /// The same over another join, as rules and plans that run again make it.
+    fn over(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+        // What ran is not what is to run.
+        let join = match self.ran.get() {
+            Some(_) => Some(reset_plan_states(self.join.clone())?),
+            None => children.into_iter().next(),
+        };
+        let join = join.ok_or_else(|| DataFusionError::Internal("a join without itself".into()))?;
+        // Where it is no longer such a join it is what it is.
+        Ok(by_keys(&join).map_or(join, |keyed| Arc::new(keyed)))
+    }
+
+    /// Begins with the side that the join keeps, in the first part that is asked for.
+    fn begin(&self, part: usize, context: &Arc<TaskContext>) -> Result<Running, DataFusionError> {
+        let mut running = self.running.lock();
+        if !running.parts.insert(part) {
+            *running = Running { parts: HashSet::from([part]), ..Running::default() };
+        }
+        if running.parts.len() == 1 {
+            let kept = self.join.children()[self.met.begun];
+            let parts = 0..kept.output_partitioning().partition_count();
+            let streams = parts.map(|part| kept.execute(part, context.clone())).collect::<Result<Vec<_>, _>>()?;
+            *running.begun.lock() = Some(streams);
+        }
+        Ok(Running { parts: HashSet::new(), join: running.join.clone(), begun: running.begun.clone() })
+    }
+}
+
+impl DisplayAs for ByKeys {
+    fn fmt_as(&self, _kind: DisplayFormatType, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ByKeys: index {} is asked if there are few", self.index)
+    }
+}
+
+impl ExecutionPlan for ByKeys {
+    fn name(&self) -> &'static str {
+        "ByKeys"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        self.join.properties()
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![self.ran.get().unwrap_or(&self.join)]
+    }
+
+    no_expressions!();
+    over_children!();
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream, DataFusionError> {
+        let Running { join: rebuilt, begun, .. } = self.begin(partition, &context)?;
+        let (join, met, schema) = (self.join.clone(), self.met.clone(), self.join.schema());
+        let ran = self.ran.clone();
+        let rows = async move {
+            let join = rebuilt.get_or_init(|| async {
+                let begun = begun.lock().take().ok_or_else(|| DataFusionError::Execution("called off".into()));
+                met.over(&join, begun?, &context).await.map_err(Arc::new)
+            });
+            let join = join.await.clone().map_err(DataFusionError::Shared)?;
+            ran.get_or_init(|| join.clone());
+            join.execute(partition, context)
+        };
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, stream::once(rows).try_flatten())))
+    }
+}
+
+impl Met {
+    /// The join over what was begun of one side, and of the other what it meets, if that is little.
+    async fn over(
+        &self,
+        join: &Arc<dyn ExecutionPlan>,
+        begun: Vec<SendableRecordBatchStream>,
+        context: &Arc<TaskContext>,
+    ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+        let mut sides: Vec<_> = join.children().into_iter().cloned().collect();
+        let rows = Mutex::new(0);
+        let parts = future::try_join_all(begun.into_iter().map(|part| first_rows(part, &rows, context))).await?;
+        if parts.iter().all(|part| part.rest.is_none())
+            && let Some(narrow) = self.named(&sides[1 - self.begun], &parts)?
+        {
+            sides[1 - self.begun] = over_scan(&sides[1 - self.begun], &Arc::new(narrow))?;
+        }
+        sides[self.begun] = Arc::new(BegunSide::of(&sides[self.begun], parts));
+        replace_children_if_necessary(join.clone(), sides)
+    }
+
+    /// The scan of the rows that an index names for what was begun; none where no index names few.
+    fn named(&self, other: &Arc<dyn ExecutionPlan>, parts: &[Part]) -> Result<Option<NarrowScan>, DataFusionError> {
+        let Some(whole) = scan_below(other) else { return Ok(None) };
+        let table = &whole.target().table;
+        let mut tests = whole.tests().to_vec();
+        for (key, column) in &self.keys {
+            let mut values = HashSet::new();
+            for batch in parts.iter().flat_map(|part| &part.batches) {
+                values.extend(values_of(&**key, batch)?);
+            }
+            let met = match values.is_empty() {
+                true => lit(false),
+                false => {
+                    let values = values.into_iter().map(|value| Expr::Literal(value, None)).collect();
+                    ident(&table.columns[*column].name).in_list(values, false)
+                }
+            };
+            tests.extend(filter::compile(&met, table));
+        }
+        let scan = whole.with_tests(tests)?;
+        let is_narrow = scan.named_rows().is_some();
+        let properties = whole.properties().clone();
+        Ok(is_narrow.then(|| NarrowScan { scan, properties, metrics: ExecutionPlanMetricsSet::new() }))
+    }
+}
+
+/// Reads a part as long as there are few rows in all of them, and memory for them.
+async fn first_rows(
+    mut part: SendableRecordBatchStream,
+    rows: &Mutex<usize>,
+    context: &Arc<TaskContext>,
+) -> Result<Part, DataFusionError> {
+    let memory = MemoryConsumer::new("keys that are met").register(context.memory_pool());
+    let bytes_max = match context.memory_pool().memory_limit() {
+        MemoryLimit::Finite(bytes) => bytes / MEMORY_SHARE,
+        _ => usize::MAX,
+    };
+    let mut batches: Vec<RecordBatch> = Vec::new();
+    loop {
+        if *rows.lock() > ROWS_MAX {
+            return Ok(Part { batches, memory: Some(memory), rest: Some(part) });
+        }
+        let Some(batch) = part.try_next().await? else { return Ok(Part { batches, memory: Some(memory), rest: None }) };
+        let bytes = batch.get_array_memory_size();
+        let has_room = memory.size() + bytes <= bytes_max && memory.try_grow(bytes).is_ok();
+        // Without room it goes on with what it has.
+        *rows.lock() += if has_room { batch.num_rows() } else { ROWS_MAX + 1 };
+        batches.push(batch);
+    }
+}
+
+/// What a key is in each row but where it is NULL, which is equal to nothing.
+fn values_of(key: &dyn PhysicalExpr, batch: &RecordBatch) -> Result<Vec<ScalarValue>, DataFusionError> {
+    let column = key.evaluate(batch)?.into_array(batch.num_rows())?;
+    let there = (0..column.len()).filter(|row| !column.is_null(*row));
+    there.map(|row| ScalarValue::try_from_array(&column, row)).collect()
+}
+
+/// A scan of what an index names, in as many parts as the one in whose place it is.
+#[derive(Debug)]
+struct NarrowScan {
+    scan: TableScan,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl DisplayAs for NarrowScan {
+    fn fmt_as(&self, kind: DisplayFormatType, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.scan.fmt_as(kind, f)
+    }
+}
+
+impl ExecutionPlan for NarrowScan {
+    fn name(&self) -> &'static str {
+        "NarrowScan"
+    }
+
+    leaf_node!();
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream, DataFusionError> {
+        match partition < self.scan.properties().output_partitioning().partition_count() {
+            true => self.scan.execute(partition, context),
+            false => Ok(Box::pin(EmptyRecordBatchStream::new(self.scan.schema()))),
+        }
+    }
+}
+
+/// The rule, behind all others.
+#[derive(Debug)]
+pub(crate) struct Keyed;
+
+impl PhysicalOptimizerRule for Keyed {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        _config: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+        plan.transform_up(|node| match by_keys(&node) {
+            Some(keyed) => Ok(Transformed::yes(Arc::new(keyed))),
+            None => Ok(Transformed::no(node)),
+        })
+        .data()
+    }
+
+    fn name(&self) -> &str {
+        "by_keys"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+/// A join of two sides by what is equal.
+struct Join<'a> {
+    sides: [&'a Arc<dyn ExecutionPlan>; 2],
+    on: &'a [(Arc<dyn PhysicalExpr>, Arc<dyn PhysicalExpr>)],
+    kind: JoinType,
+    /// The side that the library holds to be the smaller one.
+    smaller: usize,
+}
+
+impl<'a> Join<'a> {
+    fn of(node: &'a Arc<dyn ExecutionPlan>) -> Option<Self> {
+        let (join, nulls) = if let Some(join) = node.downcast_ref::<HashJoinExec>() {
+            // NOT IN wants to know of NULLs that no key meets.
+            if join.null_aware {
+                return None;
+            }
+            let sides = [join.left(), join.right()];
+            (Join { sides, on: join.on(), kind: *join.join_type(), smaller: 0 }, join.null_equality())
+        } else {
+            // The one whose rows of a key are kept.
+            let join = node.downcast_ref::<SortMergeJoinExec>()?;
+            let sides = [join.left(), join.right()];
+            (Join { sides, on: join.on(), kind: join.join_type(), smaller: 1 }, join.null_equality())
+        };
+        (nulls == NullEquality::NullEqualsNothing).then_some(join)
+    }
+
+    /// Whether no row of a side is wanted that meets none of the other one.
+    fn is_met(&self, side: usize) -> bool {
+        let (first, second) = self.kind.on_lr_is_preserved();
+        [first, second][side]
+    }
+
+    /// What is compared where one side is begun, and the index of the other one's table.
+    fn keys(&self, begun: usize) -> Option<(Vec<(Arc<dyn PhysicalExpr>, usize)>, String)> {
+        let other = self.sides[1 - begun];
+        let scan = scan_below(other).filter(|scan| !scan.is_of_few() && scan.fetch().is_none())?;
+        let table = &scan.target().table;
+        let compared = self.on.iter().map(|(first, second)| if begun == 0 { (first, second) } else { (second, first) });
+        let keys: Vec<_> = compared.filter_map(|(key, met)| Some((key.clone(), place_of(met, other)?))).collect();
+        let leads =
+            |column: usize| table.indexes.iter().find(|index| index.columns.first() == Some(&table.columns[column].id));
+        let index = keys.iter().find_map(|(_, column)| leads(*column))?.name.clone();
+        Some((keys, index))
+    }
+}
+
+/// The node over a join of which one side reads a whole table with an index of what is compared, and no row of it is wanted that meets none of
+/// the other side. The smaller side is begun, if it may be.
+fn by_keys(node: &Arc<dyn ExecutionPlan>) -> Option<ByKeys> {
+    let join = Join::of(node)?;
+    let may_be_begun = [join.smaller, 1 - join.smaller].into_iter().filter(|side| join.is_met(1 - side));
+    let (begun, (keys, index)) = may_be_begun.into_iter().find_map(|side| Some((side, join.keys(side)?)))?;
+    Some(ByKeys { join: node.clone(), met: Met { begun, keys }, index, running: Mutex::default(), ran: Arc::default() })
+}
+
+/// The place in its table of the column that one side of a comparison is, if it lets rows be looked for: through nodes that let each row of it
+/// through or not by itself. Floating-point numbers are compared in other ways here and there.
+fn place_of(compared: &Arc<dyn PhysicalExpr>, side: &Arc<dyn ExecutionPlan>) -> Option<usize> {
+    let kind = compared.data_type(&side.schema()).ok().filter(|kind| !kind.is_floating())?;
+    if let Some(cast) = compared.downcast_ref::<CastExpr>() {
+        // A wider integer is as many numbers.
+        let inner = cast.expr().data_type(&side.schema()).ok()?;
+        return (kind.is_integer() && inner.is_integer()).then(|| place_of(cast.expr(), side))?;
+    }
+    below(side, compared.downcast_ref::<Column>()?.index())
+}
+
+/// The table's column that a column of a plan is.
+fn below(plan: &Arc<dyn ExecutionPlan>, column: usize) -> Option<usize> {
+    if let Some(scan) = plan.downcast_ref::<TableScan>() {
+        return match scan.output().get(column)? {
+            Output::Column(place) => Some(*place),
+            Output::RowId => None,
+        };
+    }
+    if let Some(shown) = plan.downcast_ref::<ProjectionExec>() {
+        return place_of(&shown.expr().get(column)?.expr, shown.input());
+    }
+    if let Some(filter) = plan.downcast_ref::<FilterExec>() {
+        let column = filter.projection().as_ref().map_or(Some(column), |shown| shown.get(column).copied())?;
+        return below(filter.input(), column);
+    }
+    if let Some(groups) = plan.downcast_ref::<AggregateExec>() {
+        return place_of(&groups.group_expr().expr().get(column)?.0, groups.input());
+    }
+    below(passed_through(plan)?, column)
+}
+
+/// What lies below a node that gives on the rows that it is given.
+fn passed_through(plan: &Arc<dyn ExecutionPlan>) -> Option<&Arc<dyn ExecutionPlan>> {
+    let gives_on = plan.is::<RepartitionExec>()
+        || plan.is::<CoalescePartitionsExec>()
+        || plan.is::<CooperativeExec>()
+        || plan.is::<SortExec>()
+        || plan.is::<Unordered>()
+        || little::sorts(plan);
+    gives_on.then(|| plan.children()[0])
+}
+
+/// The scan that a side of a join ends in, if nothing on the way looks at more than a row or a whole group.
+fn scan_below(plan: &Arc<dyn ExecutionPlan>) -> Option<&TableScan> {
+    if let Some(scan) = plan.downcast_ref::<TableScan>() {
+        return Some(scan);
+    }
+    if plan.fetch().is_some() {
+        return None;
+    }
+    if let Some(groups) = plan.downcast_ref::<AggregateExec>() {
+        let is_plain = groups.group_expr().is_single() && groups.limit_options().is_none();
+        return is_plain.then(|| scan_below(groups.input()))?;
+    }
+    if let Some(filter) = plan.downcast_ref::<FilterExec>() {
+        return scan_below(filter.input());
+    }
+    if let Some(shown) = plan.downcast_ref::<ProjectionExec>() {
+        return scan_below(shown.input());
+    }
+    scan_below(passed_through(plan)?)
+}
+
+/// The same side of a join with another scan at its end.
+fn over_scan(
+    plan: &Arc<dyn ExecutionPlan>,
+    narrow: &Arc<NarrowScan>,
+) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+    if plan.is::<TableScan>() {
+        return Ok(narrow.clone());
+    }
+    let inner = over_scan(plan.children()[0], narrow)?;
+    replace_children_if_necessary(plan.clone(), vec![inner])
+}
