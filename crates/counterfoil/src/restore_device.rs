@@ -6,7 +6,8 @@
 //! 1. Until the first header is written the device carries no database: a cut leaves `NotADatabase`, and the restore is
 //!    repeated.
 //! 2. No page of an earlier life of the device is left where this one may look: of the same database, under the same
-//!    key, it would authenticate.
+//!    key, it would authenticate. What the backup reaches over is zeroed here; behind it the log clears what would be
+//!    believed when its spine gets there.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -245,6 +246,26 @@ mod tests {
         let newer = std::fs::read(bench.path("db")).expect("read");
         bench.restore(bench.device(&[newer, vec![0; DEVICE_BYTES]].concat()), true, u64::MAX)?;
         assert_eq!(bench.rows()?, 2);
+        Ok(())
+    }
+
+    /// Where the restored one goes on, openings of the earlier life stand under the numbers that it gives.
+    #[test]
+    fn openings_of_an_earlier_life_are_not_taken_for_its_own() -> Result<()> {
+        for openings in 1..7 {
+            let bench = Bench { folder: tempfile::tempdir().expect("a folder") };
+            let made = Database::create(bench.options("db")).expect("made");
+            made.backup(bench.path("backup"), &mut |_, _| true).expect("backed up");
+            made.close().expect("closes");
+            (0..openings).for_each(|opening| bench.change("db", &format!("CREATE TABLE t{opening} (a BIGINT)")));
+            let later = std::fs::read(bench.path("db")).expect("read");
+            bench.restore(bench.device(&[later, vec![0; DEVICE_BYTES]].concat()), true, u64::MAX)?;
+            bench.change("device", "CREATE TABLE t (a BIGINT PRIMARY KEY)");
+            for row in 0..openings + 2 {
+                bench.change("device", &format!("INSERT INTO t VALUES ({row})"));
+                assert_eq!(bench.rows()?, row + 1, "after {openings} openings");
+            }
+        }
         Ok(())
     }
 

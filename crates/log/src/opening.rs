@@ -45,20 +45,55 @@ pub(crate) fn open_root<'a>(vault: &Vault, allocation: u64, page: Sealed<'a>) ->
 /// if that cannot be. So many times the layout's reserve is left, on the medium and before the limit.
 pub(crate) fn grant(
     device: &mut dyn Device,
-    layout: &Layout,
+    pages: &Pages,
     space: &mut Space,
     (owner, behind): (Owner, Option<u32>),
     (needs, reserves): (Needs, u32),
 ) -> Result<Extent, Error> {
+    let layout = &pages.layout;
     loop {
         reach(device, layout, space, needs, |extents| reserves * layout.reserve_of(extents) + 1)?;
         let number = space.choose(behind, needs, reserves * layout.reserve_of(space.end()))?;
         match prepare(device, layout, number) {
             // The file is shorter than the map says, as that of a backup may be. What lies before can still be had.
             Err(counterfoil_flash::Error::Full { .. }) => space.set_reach(Reach { extents: number, is_end: true }),
-            other => return other.map_err(Error::from).and_then(|()| space.grant_chosen(number, owner)),
+            other => {
+                other?;
+                if owner == Owner::Spine {
+                    clear_opening(device, pages, Extent { number, allocation: space.next_allocation() })?;
+                }
+                return space.grant_chosen(number, owner);
+            }
         }
     }
+}
+
+/// Clears the opening root of an earlier life from the extent in which the spine will go on. A volume that was made of an
+/// older image, on a medium that still has what came after that image, grants its extents under the same allocation
+/// numbers again. Every other page of that life was sealed in an epoch that nothing names any more; an opening root's key
+/// knows of none, and one that continues another frame says that frames were taken away.
+///
+/// It is gone from the medium before any page names the extent: a cut in between leaves an extent that nobody refers to.
+fn clear_opening(device: &mut dyn Device, pages: &Pages, extent: Extent) -> Result<(), counterfoil_flash::Error> {
+    if device.geometry().erase_before_program {
+        return Ok(());
+    }
+    let first = pages.layout.page(extent.number, 0);
+    let mut page = vec![0; pages.layout.page_bytes as usize];
+    let is_there = match device.read(first, 0, &mut page) {
+        Ok(()) => open_root(&pages.vault, extent.allocation, Sealed::from_medium(&mut page)).is_some(),
+        // Past the end of a medium that has not grown so far.
+        Err(counterfoil_flash::Error::OutOfRange { .. }) => false,
+        Err(counterfoil_flash::Error::Latched) => return Err(counterfoil_flash::Error::Latched),
+        // Whoever opens next would have to wait for what it might be.
+        Err(_) => true,
+    };
+    if !is_there {
+        return Ok(());
+    }
+    page.fill(0);
+    device.program(first, &page)?;
+    device.flush()
 }
 
 /// Writes and counts an opening root of `epoch`, naming `checkpoint`; state and end go on from it. `next` is granted

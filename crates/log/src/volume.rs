@@ -361,8 +361,8 @@ impl Recovered {
     ) -> Result<Writer, Error> {
         let checkpoint = self.store.version();
         let needs = Needs { counted: self.end.version, oldest_pin: settings.pins.oldest() };
-        let (layout, space) = (&self.pages.layout, &mut self.state.space);
-        let next = opening::grant(&mut *device, layout, space, (Owner::Spine, None), (needs, 0))?;
+        let space = &mut self.state.space;
+        let next = opening::grant(&mut *device, &self.pages, space, (Owner::Spine, None), (needs, 0))?;
         let going_on = (&mut *self.state, &mut self.end);
         opening::write_root(&self.pages, &mut *device, &mut settings, going_on, epoch, (checkpoint, next))?;
         self.store.release(checkpoint);

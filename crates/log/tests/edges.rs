@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bench::{Bench, Mortal, fill, grow, holds, put, record};
 use counterfoil_flash::{self as flash, Geometry, PageNumber, Read};
-use counterfoil_flash_sim::{Attacker, Dice, Fault, Part, Scenario, Survivors, Tearing};
+use counterfoil_flash_sim::{Attacker, Dice, Fault, Image, Part, Scenario, Survivors, Tearing};
 use counterfoil_log::{Captured, Cause, ContainerId, Error, GroupId, Recovered, View, Writer};
 use counterfoil_vault::{Counter, witness};
 
@@ -716,6 +716,79 @@ fn cut_adoptions(openings: u32) {
         cuts += 1;
     }
     assert!(cuts >= 4, "{cuts} operations before it is done");
+}
+
+/// An older image on a medium that still has, behind it, what so many openings came to after it: under the same key.
+fn older_before_later(openings: u32) -> (Bench, Image) {
+    let mut bench = Bench::file(200, 8);
+    let writer = bench.create();
+    let extents = writer.report().extents.len() as u64;
+    drop(writer);
+    let older = bench.device.image();
+    for opening in 0..openings {
+        put(&mut bench.open().unwrap(), "a", &opening.to_le_bytes()).unwrap();
+    }
+    let mut mixed = bench.device.image();
+    (0..extents * u64::from(bench.layout().extent_pages)).for_each(|page| mixed.take(page, &older));
+    (bench, mixed)
+}
+
+fn adopt(bench: &mut Bench) -> Result<(), Error> {
+    let (settings, recovered) = (bench.settings(), bench.recover().expect("an older image is whole"));
+    let value = bench.counter.value().unwrap().value;
+    let told = |writer: &mut Writer| put(writer, "incident", b"told");
+    recovered.adopt(Box::new(bench.device.clone()), settings, &mut bench.entropy, value, told).map(drop)
+}
+
+#[test]
+fn an_older_image_goes_on_where_the_medium_still_has_later_openings() {
+    for openings in 0..12 {
+        let (mut bench, mixed) = older_before_later(openings);
+        bench.device.restore(mixed);
+        adopt(&mut bench).unwrap_or_else(|error| panic!("{openings} later openings: {error}"));
+        // As far as the later life had come, and further.
+        for opening in 0..openings + 3 {
+            let opened = bench.judged().and_then(|_| bench.open());
+            let mut writer =
+                opened.unwrap_or_else(|error| panic!("{opening} after {openings} later openings: {error}"));
+            put(&mut writer, "a", b"restored").unwrap();
+        }
+    }
+    assert_eq!(witness::duplicates(), []);
+}
+
+#[test]
+fn an_older_image_before_later_openings_survives_every_cut() {
+    for openings in 1..5 {
+        let (mut bench, mixed) = older_before_later(openings);
+        let stood = bench.counter.value().unwrap();
+        for at in 1.. {
+            let mut was_cut = false;
+            for (survivors, tearing) in [(Survivors::Any, Tearing::Complete), (Survivors::All, Tearing::Untouched)] {
+                let id = format!("{openings} later openings, cut at {at}, {survivors:?}");
+                bench.device.restore(mixed.clone());
+                bench.counter.danger_set(Some(stood));
+                let cut = Fault::Cut { at: bench.device.writes() + at, tearing, survivors };
+                bench.device.set_scenario(Scenario::one(at * 7, cut));
+                let adopted = adopt(&mut bench);
+                was_cut |= bench.device.is_cut();
+                bench.device.power_on();
+                bench.device.set_scenario(Scenario::calm(1));
+                let shown = bench.judged();
+                let lost = shown.as_ref().is_err_and(|error| matches!(error.cause(), Cause::Tampered { .. }));
+                assert!(!lost, "{id}: reading answers {:?}", shown.err());
+                assert!(adopted.is_err() || shown.is_ok(), "{id}");
+                adopt(&mut bench).unwrap_or_else(|error| panic!("{id}: {error}"));
+                drop(bench.open().unwrap_or_else(|error| panic!("{id}: {error}")));
+                bench.judged().unwrap_or_else(|error| panic!("{id}: {error}"));
+            }
+            if !was_cut {
+                assert!(at > 5, "{at} writes of an adoption");
+                break;
+            }
+        }
+    }
+    assert_eq!(witness::duplicates(), []);
 }
 
 #[test]

@@ -257,7 +257,7 @@ impl Writer {
         let needs = self.needs();
         let behind = self.last_extent_of(owner);
         let space = &mut self.state.space;
-        let granted = opening::grant(&mut *self.device, &self.pages.layout, space, (owner, behind), (needs, reserves));
+        let granted = opening::grant(&mut *self.device, &self.pages, space, (owner, behind), (needs, reserves));
         self.failed |= matches!(granted.as_ref().map_err(Error::cause), Err(Cause::Device(_)));
         granted
     }
