@@ -324,11 +324,15 @@ impl Recovered {
     ) -> Result<Writer, E> {
         self.pages.require_same_process()?;
         writer.flush().map_err(Error::from)?;
+        let mut counter = settings.counter.take();
+        if let Some(counter) = &mut counter {
+            // Before anything is written: a root that no counter can be bound to is ahead of the good one, too.
+            counter.reserve().map_err(|error| opening::lost(&self.end, &error))?;
+        }
         // Above what a cut attempt has used too: what it left half written was sealed under that number.
         let epoch = next_epoch(&self.end, counter_value, entropy)?;
         self.forget_cut_adoption(counter_value);
         self.state.space.hold_free_since(self.end.commit);
-        let counter = settings.counter.take();
         let mut writer = self.begin(writer, settings, epoch)?;
         first(&mut writer)?;
         if let Some(counter) = counter {

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bench::{Bench, Mortal, fill, grow, holds, put, record};
 use counterfoil_flash::{self as flash, Geometry, PageNumber, Read};
 use counterfoil_flash_sim::{Attacker, Dice, Fault, Image, Part, Scenario, Survivors, Tearing};
-use counterfoil_log::{Captured, Cause, ContainerId, Error, GroupId, Recovered, View, Writer};
-use counterfoil_vault::{Counter, witness};
+use counterfoil_log::{Captured, Cause, ContainerId, Error, GroupId, Recovered, Settings, View, Writer};
+use counterfoil_vault::{Counter, CounterError, CounterKind, CounterValue, MemoryCounter, Tag, witness};
 
 #[test]
 fn a_process_that_died_and_then_a_power_cut_leave_a_database_that_opens() {
@@ -716,6 +716,45 @@ fn cut_adoptions(openings: u32) {
         cuts += 1;
     }
     assert!(cuts >= 4, "{cuts} operations before it is done");
+}
+
+/// A counter that has no room to be bound to anything.
+struct Roomless(MemoryCounter);
+
+impl Counter for Roomless {
+    fn kind(&self) -> CounterKind {
+        CounterKind::File
+    }
+
+    fn value(&mut self) -> Result<CounterValue, CounterError> {
+        self.0.value()
+    }
+
+    fn step(&mut self, to: u64, tag: &Tag) -> Result<(), CounterError> {
+        self.0.step(to, tag)
+    }
+
+    fn reserve(&mut self) -> Result<(), CounterError> {
+        Err(CounterError::Device { operation: "created", code: 28 })
+    }
+
+    fn adopt(&mut self, _: u64, _: &Tag) -> Result<(), CounterError> {
+        panic!("it was asked before whether it can");
+    }
+}
+
+#[test]
+fn an_image_that_no_counter_can_be_bound_to_stays_where_it_is() {
+    let mut bench = Bench::file(200, 8);
+    put(&mut bench.create(), "a", b"1").unwrap();
+    let before = bench.device.image();
+    let settings = Settings { counter: Some(Box::new(Roomless(bench.counter.clone()))), ..bench.settings() };
+    let device = Box::new(bench.device.clone());
+    let told = |writer: &mut Writer| put(writer, "incident", b"told");
+    let adopted = bench.recover().unwrap().adopt(device, settings, &mut bench.entropy, 9, told).map(drop);
+    assert!(matches!(adopted.as_ref().map_err(Error::cause), Err(Cause::CounterFailed { code: 28, .. })));
+    assert_eq!(bench.device.image().differing(&before), [0; 0]);
+    assert_eq!(record(&bench.open().unwrap(), "a"), Some(b"1".to_vec()));
 }
 
 /// An older image on a medium that still has, behind it, what so many openings came to after it: under the same key.

@@ -189,6 +189,15 @@ pub trait Counter: Send {
     /// [`CounterError`]; after one, nobody knows where the counter stands until [`Counter::value`] is asked again.
     fn step(&mut self, to: u64, tag: &Tag) -> Result<(), CounterError>;
 
+    /// Takes what [`Counter::adopt`] will need and a medium may lack, before an image is made that nothing but an adoption
+    /// makes good. It is given back with this handle, unless the counter is adopted. Some counters need nothing.
+    ///
+    /// # Errors
+    /// [`CounterError::Device`].
+    fn reserve(&mut self) -> Result<(), CounterError> {
+        Ok(())
+    }
+
     /// Binds an image to a counter that is absent, damaged or foreign, or raises a good one. Only ever on a
     /// person's word or at `init`: whoever calls this leaves an incident behind.
     ///

@@ -12,7 +12,8 @@
 //!    absent and never repaired.
 //! 4. Whoever steps it holds `<database id in hex>.counter.lock`, an exclusive lock that the kernel drops with the
 //!    process: two copies of one database, each with a lock of its own file, do not step one counter by turns.
-//! 5. The file comes into being whole: written under another name, synced, renamed, directory synced.
+//! 5. The file comes into being whole: written under another name, synced, renamed, directory synced. Whoever is going to
+//!    adopt it has a file of that name, and of that size, before the image moves: a full disk is found out then.
 
 use std::boxed::Box;
 use std::ffi::OsStr;
@@ -103,6 +104,7 @@ impl FileCounter {
             path: directory.join(file_name(vault.id())),
             directory: directory.into(),
             lock: None,
+            is_reserved: false,
         });
         FileCounter::on(medium, database, vault)
     }
@@ -252,6 +254,11 @@ impl Counter for FileCounter {
         Ok(())
     }
 
+    fn reserve(&mut self) -> Result<(), CounterError> {
+        self.hold(Duration::ZERO)?;
+        self.medium.reserve()
+    }
+
     fn adopt(&mut self, value: u64, tag: &Tag) -> Result<(), CounterError> {
         self.hold(Duration::ZERO)?;
         let newest = match self.newest() {
@@ -262,7 +269,9 @@ impl Counter for FileCounter {
             newest => newest.ok().map(|(_, held)| held),
         };
         let slot = self.encode(value, tag, newest.as_ref());
-        self.medium.create(&[slot, slot].concat())?;
+        let mut file = [0; FILE_BYTES];
+        file.as_chunks_mut::<SLOT_BYTES>().0.fill(slot);
+        self.medium.create(&file)?;
         self.seen = None;
         let found = self.record()?;
         if found.value != value || found.tag != *tag {
@@ -319,8 +328,10 @@ trait Medium: Send {
     fn read(&mut self) -> Result<Option<Vec<u8>>, CounterError>;
     /// Overwrites one slot and syncs it.
     fn write(&mut self, slot: usize, bytes: &[u8; SLOT_BYTES]) -> Result<(), CounterError>;
+    /// Has the room that [`Medium::create`] needs, until this handle is dropped or a file was put in place.
+    fn reserve(&mut self) -> Result<(), CounterError>;
     /// Puts a whole file in the place of the old one, or of none.
-    fn create(&mut self, bytes: &[u8]) -> Result<(), CounterError>;
+    fn create(&mut self, bytes: &[u8; FILE_BYTES]) -> Result<(), CounterError>;
     /// Deletes the file; whether there was one.
     fn remove(&mut self) -> Result<bool, CounterError>;
     /// Where the file is.
@@ -331,9 +342,37 @@ struct Directory {
     path: PathBuf,
     directory: PathBuf,
     lock: Option<LockFile>,
+    /// Whether the file that is to take the counter's place is there, empty as yet.
+    is_reserved: bool,
 }
 
 impl Directory {
+    /// The file under its other name.
+    fn fresh(&self) -> PathBuf {
+        self.path.with_extension("counter.new")
+    }
+
+    /// Writes the file under its other name. One that is there is overwritten and not emptied first: it may have the last
+    /// room of a full disk.
+    fn write_fresh(&self, bytes: &[u8; FILE_BYTES]) -> io::Result<()> {
+        self.create_directory()?;
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(self.fresh())?;
+        file.write_all(bytes)?;
+        file.set_len(FILE_BYTES as u64)?;
+        file.sync_all()
+    }
+
+    /// Takes the file under its other name away, if it is there: whoever is killed before leaves one that the next adoption
+    /// overwrites.
+    fn remove_fresh(&mut self) {
+        self.is_reserved = false;
+        let _ = fs::remove_file(self.fresh());
+    }
+
     fn sync_directory(&self) -> io::Result<()> {
         File::open(&self.directory)?.sync_all()
     }
@@ -359,6 +398,15 @@ impl Directory {
             fs::remove_file(&trial)
         };
         make().map_err(|error| failed("created", &error))
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        // A child that inherited it by `fork` leaves its parent's alone.
+        if self.is_reserved && self.lock.as_ref().is_some_and(|lock| !lock.is_inherited()) {
+            self.remove_fresh();
+        }
     }
 }
 
@@ -398,22 +446,18 @@ impl Medium for Directory {
         }
     }
 
-    fn create(&mut self, bytes: &[u8]) -> Result<(), CounterError> {
-        let fresh = self.path.with_extension("counter.new");
-        let create = || {
-            self.create_directory()?;
-            let mut options = OpenOptions::new();
-            options.write(true).create(true).truncate(true);
-            #[cfg(unix)]
-            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-            let mut file = options.open(&fresh)?;
-            file.write_all(bytes)?;
-            file.sync_all()?;
-            // A cut before the rename leaves a stray file that the next adoption overwrites.
-            fs::rename(&fresh, &self.path)?;
-            self.sync_directory()
-        };
-        create().map_err(|error| failed("created", &error))
+    fn reserve(&mut self) -> Result<(), CounterError> {
+        let reserved = self.write_fresh(&[0; FILE_BYTES]).inspect_err(|_| self.remove_fresh());
+        reserved.map_err(|error| failed("created", &error))?;
+        self.is_reserved = true;
+        Ok(())
+    }
+
+    fn create(&mut self, bytes: &[u8; FILE_BYTES]) -> Result<(), CounterError> {
+        let created = self.write_fresh(bytes).and_then(|()| fs::rename(self.fresh(), &self.path));
+        let created = created.inspect_err(|_| self.remove_fresh());
+        self.is_reserved = false;
+        created.and_then(|()| self.sync_directory()).map_err(|error| failed("created", &error))
     }
 
     fn remove(&mut self) -> Result<bool, CounterError> {
@@ -483,7 +527,11 @@ mod tests {
             }
         }
 
-        fn create(&mut self, bytes: &[u8]) -> Result<(), CounterError> {
+        fn reserve(&mut self) -> Result<(), CounterError> {
+            Ok(())
+        }
+
+        fn create(&mut self, bytes: &[u8; FILE_BYTES]) -> Result<(), CounterError> {
             *self.file.lock().unwrap() = Some(bytes.to_vec());
             Ok(())
         }

@@ -180,6 +180,31 @@ fn a_state_directory_that_cannot_be_written_changes_nothing() {
     assert_eq!(std::fs::read_dir(stage.path("state")).expect("a folder").count(), 1);
 }
 
+/// An adoption needs room beside the database. Without it the image stays where the good counter knows it.
+#[test]
+fn a_full_state_directory_changes_nothing() {
+    let stage = filled();
+    let name = std::fs::read_dir(stage.path("state")).expect("a folder").next().expect("a counter").expect("an entry");
+    let fresh = name.file_name().to_string_lossy().into_owned() + ".new";
+    let whole = stage.read("db");
+    std::fs::create_dir(stage.path("other")).expect("made");
+    let attempts: [(&str, &[&str]); 2] =
+        [("other", &["db", "INSERT INTO t VALUES (0, '')"]), ("state", &["counter", "adopt", "db", "--yes"])];
+    for (folder, arguments) in attempts {
+        std::os::unix::fs::symlink("/dev/full", stage.path(folder).join(&fresh)).expect("made");
+        let mut command = stage.command(arguments);
+        let ended =
+            super::stage::ended(command.env("COUNTERFOIL_STATE_DIR", stage.path(folder)).output().expect("runs"));
+        assert_eq!(ended.code, 2, "{}", ended.err);
+        ended.says(&["counter could not be created"]);
+        assert!(whole == stage.read("db"), "the image ran ahead");
+    }
+    assert_eq!(std::fs::read_dir(stage.path("other")).expect("a folder").count(), 0);
+    assert_eq!(std::fs::read_dir(stage.path("state")).expect("a folder").count(), 1);
+    stage.good(&["verify", "db"]);
+    stage.good(&["db", "INSERT INTO t VALUES (0, '')"]);
+}
+
 #[test]
 fn damaged_older_and_foreign_counters_are_not_believed() {
     let stage = filled();

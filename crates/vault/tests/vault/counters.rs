@@ -186,6 +186,40 @@ fn a_directory_that_cannot_be_is_a_device_error() {
     assert!(matches!(counter(&directory, 2).adopt(1, &[1; 16]), Err(CounterError::Device { .. })));
 }
 
+/// A disk without room is found out before an image moves, and what the counter was to be written to goes with its handle.
+#[cfg(target_os = "linux")]
+#[test]
+fn room_for_a_counter_is_there_before_it_is_needed() {
+    use std::os::unix::fs::{MetadataExt, symlink};
+    let directory = TempDir::new().unwrap();
+    let folder = directory.path().join("state/deep");
+    let fresh = file(&directory, 2).with_extension("counter.new");
+    let entries = || fs::read_dir(&folder).unwrap().count();
+    let mut handle = counter(&directory, 2);
+    handle.reserve().unwrap();
+    assert_eq!(handle.value(), Err(CounterError::Absent));
+    let reserved = fs::metadata(&fresh).unwrap();
+    assert_eq!(reserved.len(), 1024);
+    handle.adopt(5, &[5; 16]).unwrap();
+    assert_eq!(fs::metadata(file(&directory, 2)).unwrap().ino(), reserved.ino(), "what was reserved is what is used");
+    handle.reserve().unwrap();
+    assert_eq!(handle.step(6, &[6; 16]), Ok(()));
+    drop(handle);
+    assert_eq!(entries(), 1);
+    for adopted in [false, true] {
+        symlink("/dev/full", &fresh).unwrap();
+        let mut handle = counter(&directory, 2);
+        let full = if adopted { handle.adopt(9, &[9; 16]) } else { handle.reserve() };
+        assert_eq!(full, Err(CounterError::Device { operation: "created", code: 28 }));
+        drop(handle);
+        assert_eq!((entries(), counter(&directory, 2).value().unwrap().value), (1, 6));
+    }
+    // What one that was killed left, longer than a counter is.
+    fs::write(&fresh, [7; 2000]).unwrap();
+    counter(&directory, 2).adopt(9, &[9; 16]).unwrap();
+    assert_eq!(counter(&directory, 2).value().unwrap().value, 9);
+}
+
 #[test]
 fn the_state_directory_is_the_first_that_is_named() {
     let named = |own: Option<&str>, xdg: Option<&str>, home: Option<&str>| {
