@@ -102,7 +102,7 @@ impl Connection {
         let mut connection = Self { session, inner };
         let timeout = connection.inner.store.volume().options.lock_timeout;
         if timeout != crate::options::LOCK_TIMEOUT_DEFAULT {
-            connection.run(&format!("SET lock_timeout = '{}ms'", timeout.as_millis()), &[])?;
+            connection.begin_with("lock_timeout", &format!("{}ms", timeout.as_millis()))?;
         }
         Ok(connection)
     }
@@ -236,6 +236,21 @@ impl Connection {
     /// `count(*)`.
     pub fn name_as_postgresql(&mut self) {
         self.session.name_as_postgresql();
+    }
+
+    /// Gives a setting the value with which the connection begins, and to which RESET goes back: for what a program is told before
+    /// its first statement.
+    ///
+    /// # Errors
+    /// Those of SET.
+    pub fn begin_with(&mut self, setting: &str, value: &str) -> Result<()> {
+        Ok(self.session.begin_with(setting, value)?)
+    }
+
+    /// The value of a setting of the connection, as SHOW answers it; none where there is no such setting.
+    #[must_use]
+    pub fn setting(&self, name: &str) -> Option<String> {
+        self.session.value_of(name)
     }
 
     /// A transaction that is open takes nothing but ROLLBACK from now on: something that belongs to it went wrong before a statement

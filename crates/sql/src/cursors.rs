@@ -118,7 +118,10 @@ impl Session {
     /// CLOSE.
     pub(crate) fn close(&mut self, closed: &CloseCursor) -> Result<Outcome> {
         match closed {
-            CloseCursor::All => self.cursors.clear(),
+            CloseCursor::All => {
+                self.cursors.clear();
+                return Ok(Outcome::Done("CLOSE CURSOR ALL"));
+            }
             CloseCursor::Specific { name } => {
                 let name = fold(name);
                 self.cursors.remove(&name).ok_or_else(|| no_cursor(&name))?;

@@ -43,8 +43,12 @@ pub enum Error {
     DivisionByZero,
     /// A number does not fit its type.
     OutOfRange,
+    /// The transaction has failed, and waits for ROLLBACK.
+    Failed,
     /// A text is no value of the type that it should have.
     NotValid(String),
+    /// A transaction that only reads was to change something.
+    ReadOnly,
     /// The caller broke the rules of this interface.
     Misuse(String),
     /// Text that came with a statement (a COPY file) is malformed.
@@ -126,6 +130,8 @@ impl fmt::Display for Error {
             | Error::NotVerified(text, _)
             | Error::Host(text) => f.write_str(text),
             Error::DivisionByZero => f.write_str("division by zero"),
+            Error::Failed => f.write_str("the transaction has failed: ROLLBACK it first"),
+            Error::ReadOnly => f.write_str("this transaction is READ ONLY"),
             Error::OutOfRange => f.write_str("a number is out of the range of its type"),
             Error::NotSupported(what) => write!(f, "not supported: {what}"),
             Error::Interrupted => f.write_str("interrupted"),

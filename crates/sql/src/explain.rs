@@ -131,6 +131,7 @@ impl Session {
             Statement::Deallocate { name, .. } => {
                 if fold(name) == "all" {
                     self.prepared.clear();
+                    return Ok(Outcome::Done("DEALLOCATE ALL"));
                 } else if self.prepared.remove(&fold(name)).is_none() {
                     return Err(Error::NotFound(format!("no prepared statement {name}")));
                 }

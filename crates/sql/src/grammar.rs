@@ -30,7 +30,8 @@ impl Dialect for Grammar {
     }
 
     fn parse_statement(&self, parser: &mut Parser<'_>) -> Option<Result<Statement, ParserError>> {
-        crate::publishing::parse(parser).or_else(|| crate::dispersed::parse(parser))
+        let ours = crate::publishing::parse(parser).or_else(|| crate::dispersed::parse(parser));
+        ours.or_else(|| crate::control::parse(parser))
     }
 
     fn parse_column_option(

@@ -65,6 +65,7 @@ mod load;
 mod means;
 mod memory;
 mod met;
+mod modes;
 mod multisets;
 mod naming;
 mod nesting;

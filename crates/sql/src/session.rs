@@ -23,7 +23,7 @@ use crate::planner::Planner;
 use crate::published::Verified;
 use crate::rights::Rights;
 use crate::series;
-use crate::settings::Settings;
+use crate::settings::{Kept, Settings};
 use crate::statement::{self, Cache};
 use crate::transaction::{Change, Guard, Purpose};
 use crate::types;
@@ -63,6 +63,10 @@ pub struct Session {
     pub(crate) guard: Guard,
     pub(crate) planner: Planner,
     pub(crate) settings: Settings,
+    /// The settings with which it began.
+    pub(crate) first: Settings,
+    /// What becomes of them when the transaction ends.
+    pub(crate) kept: Option<Kept>,
     pub(crate) rights: Rights,
     pub(crate) names: Names,
     pub(crate) prepared: std::collections::HashMap<String, Prepared>,
@@ -109,6 +113,8 @@ impl Session {
             guard,
             planner,
             settings: Settings::default(),
+            first: Settings::default(),
+            kept: None,
             rights,
             names: Names::default(),
             prepared: Default::default(),
@@ -269,7 +275,7 @@ impl Session {
     /// What comes first in every statement: nothing runs in a transaction that has failed, and clocks start.
     pub(crate) fn begin_statement(&mut self) -> Result<()> {
         if self.guard.transaction.has_failed() {
-            return Err(Error::Misuse("the transaction has failed: ROLLBACK it first".into()));
+            return Err(Error::Failed);
         }
         self.start_clock();
         self.planner.is_writing = self.guard.transaction.is_writing();
@@ -314,6 +320,8 @@ impl Session {
             Statement::Fetch { name, direction, into: None, .. } => self.fetch(name, direction),
             Statement::Close { cursor } => self.close(cursor),
             Statement::Discard { object_type } => self.discard(object_type),
+            // Nobody can listen.
+            Statement::UNLISTEN { .. } => Ok(Outcome::Done("UNLISTEN")),
             Statement::Explain { .. } => self.explain(statement, parameters),
             Statement::Set(set) => self.set(set),
             Statement::Reset(reset) => self.reset(reset),
@@ -375,7 +383,7 @@ impl Session {
     /// [`Error::Log`] for names and values that are too long, and what every change answers.
     pub fn put_record(&mut self, name: &[u8], value: &[u8]) -> Result<()> {
         if self.guard.transaction.has_failed() {
-            return Err(Error::Misuse("the transaction has failed: ROLLBACK it first".into()));
+            return Err(Error::Failed);
         }
         let stored = self.change(|_, change| Ok(change.lease.put_record(record_space::USER, name, value)?));
         if stored.is_err() {
@@ -390,7 +398,7 @@ impl Session {
     /// What every change answers.
     pub fn delete_records(&mut self, names: &[&[u8]]) -> Result<usize> {
         if self.guard.transaction.has_failed() {
-            return Err(Error::Misuse("the transaction has failed: ROLLBACK it first".into()));
+            return Err(Error::Failed);
         }
         let deleted = self.freeing_change(|_, change| {
             let mut deleted = 0;
@@ -433,7 +441,7 @@ impl Session {
         table: &str,
         body: impl FnOnce(&mut Self, &mut Change) -> Result<T>,
     ) -> Result<T> {
-        self.rights.to_write()?;
+        self.to_write()?;
         let Some(every) = self.commit_every(table)? else { return self.change(body) };
         let engine = self.guard.engine.clone();
         let lease = engine.writer(self.settings.lock_timeout, &self.planner.interrupt)?;
@@ -477,7 +485,7 @@ impl Session {
     }
 
     fn change_for<T>(&mut self, purpose: Purpose, body: impl FnOnce(&mut Self, &mut Change) -> Result<T>) -> Result<T> {
-        self.rights.to_write()?;
+        self.to_write()?;
         let Guard { transaction, engine } = &mut self.guard;
         let writer = || engine.writer(self.settings.lock_timeout, &self.planner.interrupt);
         let mut change = transaction.change(engine, writer, purpose)?;

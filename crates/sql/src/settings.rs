@@ -1,6 +1,9 @@
 //! Settings of a session: SET, RESET, and what SHOW answers.
 
+mod kept;
+
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use datafusion::sql::sqlparser::ast::{
@@ -8,22 +11,36 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::catalog::Said;
-use crate::control;
 use crate::dispersed::Used;
 use crate::error::{Error, Result};
+use crate::modes::{Isolation, Modes};
 use crate::on_rollback::{NAMES as OF_DATABASE, OnRollback};
 use crate::ram::Ram;
 use crate::session::{Outcome, Session};
 use crate::statement::{fold, parts};
 
+pub(crate) use kept::Kept;
+
 /// How long a statement waits for the writer unless told otherwise.
 pub const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Settings that are on or off.
-const SWITCHES: [&str; 5] =
-    ["as_given", "enable_direct_queries", "enable_foreign_key_joins", "enable_summaries", "synchronous_commit"];
+const SWITCHES: [&str; 6] = [
+    "as_given",
+    "default_transaction_read_only",
+    "enable_direct_queries",
+    "enable_foreign_key_joins",
+    "enable_summaries",
+    "synchronous_commit",
+];
+
+/// What is said of transactions that are begun from now on.
+const ISOLATION: &str = "default_transaction_isolation";
+/// What the transaction is that is open.
+const OF_TRANSACTION: [&str; 2] = ["transaction_isolation", "transaction_read_only"];
 
 /// What a session has been told.
+#[derive(Clone)]
 pub(crate) struct Settings {
     pub(crate) lock_timeout: Duration,
     /// How long a statement may take, with the reading of its rows; none where it may take any time.
@@ -38,12 +55,14 @@ pub(crate) struct Settings {
     pub(crate) enable_foreign_key_joins: bool,
     /// Whether series tables store every point as it is given: for what was stored in such a table before.
     pub(crate) as_given: bool,
+    /// What transactions are that say nothing of it.
+    pub(crate) modes: Modes,
     /// How much memory queries of this session may have, where it was said.
     pub(crate) ram: Option<Ram>,
     /// Where tables that are made lie if they say nothing else; none: here.
     pub(crate) clouds: Option<Used>,
     /// Settings that clients set and that change nothing here, so that SHOW answers what SET said.
-    said: BTreeMap<String, String>,
+    said: Arc<BTreeMap<String, String>>,
 }
 
 impl Default for Settings {
@@ -56,9 +75,10 @@ impl Default for Settings {
             enable_direct_queries: true,
             enable_foreign_key_joins: true,
             as_given: false,
+            modes: Modes::default(),
             ram: None,
             clouds: None,
-            said: BTreeMap::new(),
+            said: Arc::default(),
         }
     }
 }
@@ -66,33 +86,42 @@ impl Default for Settings {
 /// Settings that can be set to anything (drivers do), with what they are before.
 const IGNORED: &[(&str, &str)] = &[
     ("application_name", ""),
+    ("check_function_bodies", "on"),
     ("client_min_messages", "notice"),
+    // It says when a transaction begins, and none waits here for a snapshot.
+    ("default_transaction_deferrable", "off"),
     ("extra_float_digits", "1"),
     ("idle_in_transaction_session_timeout", "0"),
     ("jit", "off"),
+    ("maintenance_work_mem", "64MB"),
     ("row_security", "on"),
     ("search_path", "public"),
+    ("transaction_deferrable", "off"),
+    ("work_mem", "4MB"),
 ];
 
 /// Settings that have one value.
 const FIXED: &[(&str, &str)] = &[
-    ("default_transaction_isolation", "read committed"),
     ("block_size", "8192"),
+    ("bytea_output", "hex"),
     ("client_encoding", "UTF8"),
     ("datestyle", "ISO, YMD"),
     ("default_table_access_method", "heap"),
+    ("default_tablespace", ""),
     ("in_hot_standby", "off"),
     ("integer_datetimes", "on"),
     ("intervalstyle", "postgres"),
     ("is_superuser", "on"),
     ("max_identifier_length", "63"),
     ("max_index_keys", "32"),
+    ("role", "none"),
     ("server_encoding", "UTF8"),
     ("server_version", crate::SERVER_VERSION),
     ("server_version_num", "150000"),
     ("standard_conforming_strings", "on"),
+    ("synchronize_seqscans", "off"),
     ("timezone", "UTC"),
-    ("transaction_isolation", "read committed"),
+    ("xmloption", "content"),
 ];
 
 impl Settings {
@@ -105,8 +134,12 @@ impl Settings {
             let milliseconds = self.statement_timeout.map_or(0, |time| time.as_millis());
             return Some(if milliseconds == 0 { "0".into() } else { format!("{milliseconds}ms") });
         }
+        if name == ISOLATION {
+            return Some(self.modes.isolation.name().into());
+        }
         let is_on = match name {
             "as_given" => Some(self.as_given),
+            "default_transaction_read_only" => Some(self.modes.read_only),
             "enable_direct_queries" => Some(self.enable_direct_queries),
             "enable_foreign_key_joins" => Some(self.enable_foreign_key_joins),
             "enable_summaries" => Some(self.enable_summaries),
@@ -122,8 +155,8 @@ impl Settings {
 
     /// All settings of the session with their values.
     pub(crate) fn all(&self) -> Vec<(String, String)> {
-        let times = ["lock_timeout", "statement_timeout"];
-        let names = IGNORED.iter().chain(FIXED).map(|(name, _)| *name).chain(times).chain(SWITCHES);
+        let others = ["lock_timeout", "statement_timeout", ISOLATION];
+        let names = IGNORED.iter().chain(FIXED).map(|(name, _)| *name).chain(others).chain(SWITCHES);
         names.filter_map(|name| Some((name.to_owned(), self.value(name)?))).collect()
     }
 
@@ -140,18 +173,23 @@ impl Settings {
             self.ram = Some(Ram::parse(value)?);
             return Ok(());
         }
+        if name == ISOLATION {
+            self.modes.isolation = Isolation::parse(value)?;
+            return Ok(());
+        }
         if let Some(is_on) = self.switch(name) {
             *is_on = switch(name, value)?;
             return Ok(());
         }
         if IGNORED.iter().any(|(known, _)| *known == name) {
-            self.said.insert(name.to_owned(), value.to_owned());
+            Arc::make_mut(&mut self.said).insert(name.to_owned(), value.to_owned());
             return Ok(());
         }
         match FIXED.iter().find(|(known, _)| *known == name) {
             Some((_, fixed)) if fixed.eq_ignore_ascii_case(value) || same(fixed, value) => Ok(()),
+            Some((_, "")) => Err(Error::NotSupported(format!("SET {name} to anything but an empty text"))),
             Some((_, fixed)) => Err(Error::NotSupported(format!("SET {name} to anything but {fixed}"))),
-            None => Err(Error::NotFound(format!("no setting {name}: SHOW ALL lists them"))),
+            None => Err(no_setting(name)),
         }
     }
 
@@ -159,6 +197,7 @@ impl Settings {
     fn switch(&mut self, name: &str) -> Option<&mut bool> {
         match name {
             "as_given" => Some(&mut self.as_given),
+            "default_transaction_read_only" => Some(&mut self.modes.read_only),
             "enable_direct_queries" => Some(&mut self.enable_direct_queries),
             "enable_foreign_key_joins" => Some(&mut self.enable_foreign_key_joins),
             "enable_summaries" => Some(&mut self.enable_summaries),
@@ -167,21 +206,19 @@ impl Settings {
         }
     }
 
-    fn reset(&mut self, name: Option<&str>) {
-        match name {
-            None => *self = Settings::default(),
-            Some("lock_timeout") => self.lock_timeout = LOCK_TIMEOUT,
-            Some("statement_timeout") => self.statement_timeout = None,
-            Some("ram") => self.ram = None,
-            Some(name) => {
-                if let Some(is_on) = self.switch(name) {
-                    // All are on at first but this one.
-                    *is_on = name != "as_given";
-                }
-                self.said.remove(name);
-            }
+    /// Makes a setting what it was when the session began.
+    fn reset(&mut self, name: &str, first: &Settings) -> Result<()> {
+        match (name, first.value(name)) {
+            ("ram", _) => self.ram = first.ram,
+            (_, Some(value)) => self.set(name, &value)?,
+            (_, None) => return Err(no_setting(name)),
         }
+        Ok(())
     }
+}
+
+fn no_setting(name: &str) -> Error {
+    Error::NotFound(format!("no setting {name}: SHOW ALL lists them"))
 }
 
 /// Other spellings of the same value.
@@ -189,9 +226,13 @@ fn same(fixed: &str, value: &str) -> bool {
     let value = value.to_ascii_lowercase();
     match fixed {
         "on" => matches!(value.as_str(), "true" | "1" | "yes"),
+        "off" => matches!(value.as_str(), "false" | "0" | "no"),
         "UTC" => matches!(value.as_str(), "utc" | "gmt" | "z" | "+00" | "+00:00" | "0" | "etc/utc" | "default"),
         // Without an encoding of its own a client takes the bytes as they are.
-        "UTF8" => matches!(value.as_str(), "utf-8" | "unicode" | "sql_ascii"),
+        "UTF8" => {
+            let letters: String = value.chars().filter(char::is_ascii_alphanumeric).collect();
+            matches!(letters.as_str(), "utf8" | "unicode" | "sqlascii")
+        }
         // Dates are written in one way; in what order days and months are read does not matter to them.
         "ISO, YMD" => value.split(',').next().is_some_and(|style| style.trim() == "iso"),
         _ => false,
@@ -225,7 +266,16 @@ impl Session {
     pub(crate) fn tell_planner(&mut self) {
         self.planner.summaries.set(self.settings.enable_summaries);
         self.planner.foreign_key_joins.set(self.settings.enable_foreign_key_joins);
-        self.planner.said = Said::new(self.settings.all(), self.rights.writes);
+        let mut settings = self.settings.all();
+        settings.extend(OF_TRANSACTION.iter().filter_map(|name| Some(((*name).to_owned(), self.value_of(name)?))));
+        self.planner.said = Said::new(settings, self.rights.writes);
+    }
+
+    /// Has everything go by the settings as they are now.
+    fn follow_settings(&mut self) -> Result<()> {
+        self.bound_ram()?;
+        self.tell_planner();
+        Ok(())
     }
 
     /// Runs SET.
@@ -238,25 +288,59 @@ impl Session {
                     refuse_local(*scope, &name)?;
                     self.set_of_database(&name, Some(value.as_str()).filter(|value| *value != "default"))?;
                 } else if value == "default" {
-                    self.settings.reset(Some(&name));
+                    self.reset_one(is_local(*scope), &name)?;
                 } else {
-                    self.settings.set(&name, &value)?;
+                    self.set_one(is_local(*scope), &name, &value)?;
                 }
             }
-            Set::SetTimeZone { value: zone, .. } => self.settings.set("timezone", &value(zone))?,
-            Set::SetNames { charset_name, .. } => self.settings.set("client_encoding", &charset_name.value)?,
-            Set::SetTransaction { modes, snapshot: None, .. } => {
-                let wanted = control::block(modes);
-                if let Some(block) = self.guard.transaction.block() {
-                    block.read_only = wanted.read_only;
-                    block.stable = wanted.stable;
+            Set::SetTimeZone { local, value: zone } => {
+                let zone = value(zone);
+                match zone.as_str() {
+                    "default" | "local" => self.reset_one(*local, "timezone")?,
+                    zone => self.set_one(*local, "timezone", zone)?,
                 }
             }
+            Set::SetNames { charset_name, .. } => self.set_one(false, "client_encoding", &charset_name.value)?,
+            Set::SetNamesDefault {} => self.reset_one(false, "client_encoding")?,
+            Set::SetRole { role_name: None, .. } => {}
+            Set::SetTransaction { modes, snapshot: None, session: true } => {
+                self.change_settings(false, |settings| {
+                    settings.modes = settings.modes.and(modes)?;
+                    Ok(())
+                })?
+            }
+            Set::SetTransaction { modes, snapshot: None, session: false } => self.set_transaction(modes)?,
             other => return Err(Error::NotSupported(other.to_string())),
         }
-        self.bound_ram()?;
-        self.tell_planner();
         Ok(Outcome::Done("SET"))
+    }
+
+    /// Sets a setting of the session's, or of its transaction.
+    pub(crate) fn set_one(&mut self, is_local: bool, name: &str, value: &str) -> Result<()> {
+        match name {
+            "transaction_isolation" => {
+                let isolation = Isolation::parse(value)?;
+                self.guard.transaction.block().into_iter().for_each(|block| block.modes.isolation = isolation);
+            }
+            "transaction_read_only" => {
+                let read_only = switch(name, value)?;
+                self.guard.transaction.block().into_iter().for_each(|block| block.modes.read_only = read_only);
+            }
+            _ => return self.change_settings(is_local, |settings| settings.set(name, value)),
+        }
+        self.change_transaction();
+        Ok(())
+    }
+
+    /// Gives a setting the value with which the session begins, and to which RESET goes back: what a client says before its first
+    /// statement.
+    ///
+    /// # Errors
+    /// Those of SET.
+    pub fn begin_with(&mut self, name: &str, value: &str) -> Result<()> {
+        self.set_one(false, &name.to_ascii_lowercase(), value)?;
+        self.first = self.settings.clone();
+        Ok(())
     }
 
     /// Gives queries the memory that they are to have.
@@ -272,31 +356,31 @@ impl Session {
 
     pub(crate) fn reset(&mut self, statement: &ResetStatement) -> Result<Outcome> {
         match &statement.reset {
-            Reset::ALL => {
-                self.reset_all()?;
-                return Ok(Outcome::Done("RESET"));
-            }
+            Reset::ALL => self.reset_all()?,
             Reset::ConfigurationParameter(name) => {
                 let name = parts(name)?.join(".").to_ascii_lowercase();
                 if OF_DATABASE.contains(&name.as_str()) {
                     self.set_of_database(&name, None)?;
                 } else {
-                    self.settings.reset(Some(&name));
+                    self.reset_one(false, &name)?;
                 }
             }
         }
-        self.bound_ram()?;
-        self.tell_planner();
         Ok(Outcome::Done("RESET"))
+    }
+
+    fn reset_one(&mut self, is_local: bool, name: &str) -> Result<()> {
+        let first = self.first.clone();
+        self.change_settings(is_local, |settings| settings.reset(name, &first))
     }
 
     /// Makes every setting of the session what it was at first.
     pub(crate) fn reset_all(&mut self) -> Result<()> {
-        self.settings.reset(None);
-        self.bound_ram()?;
-        self.planner.summaries.set(self.settings.enable_summaries);
-        self.planner.foreign_key_joins.set(self.settings.enable_foreign_key_joins);
-        Ok(())
+        let first = self.first.clone();
+        self.change_settings(false, |settings| {
+            *settings = first.clone();
+            Ok(())
+        })
     }
 
     /// Changes a setting of the database, which is kept in it: part of the transaction, like a row.
@@ -312,10 +396,12 @@ impl Session {
         Ok(self.value_of(name))
     }
 
-    /// The value of a setting of the session's.
-    fn value_of(&self, name: &str) -> Option<String> {
+    /// The value of a setting of the session's; none for one of the database's, and where there is none of the name.
+    pub fn value_of(&self, name: &str) -> Option<String> {
         match name {
             "ram" => Some(self.planner.options().ram.map_or("default".into(), |ram| ram.to_string())),
+            "transaction_isolation" => Some(self.modes().isolation.name().into()),
+            "transaction_read_only" => Some(if self.modes().read_only { "on" } else { "off" }.into()),
             _ => self.settings.value(name),
         }
     }
@@ -324,18 +410,24 @@ impl Session {
     pub(crate) fn all_settings(&mut self) -> Result<Vec<(String, String)>> {
         let of_database = OnRollback::of(&self.view()?)?;
         let mut all = self.settings.all();
-        all.extend(self.value_of("ram").map(|value| ("ram".to_owned(), value)));
+        let others = OF_TRANSACTION.into_iter().chain(["ram"]);
+        all.extend(others.filter_map(|name| Some((name.to_owned(), self.value_of(name)?))));
         all.extend(OF_DATABASE.map(|name| (name.to_owned(), of_database.value(name))));
         all.sort();
         Ok(all)
     }
 }
 
+/// Whether what is set ends with the transaction.
+fn is_local(scope: Option<ContextModifier>) -> bool {
+    scope == Some(ContextModifier::Local)
+}
+
 /// A setting of the database does not end with a transaction.
 fn refuse_local(scope: Option<ContextModifier>, name: &str) -> Result<()> {
-    match scope {
-        Some(ContextModifier::Local) => Err(Error::NotSupported(format!("SET LOCAL {name}"))),
-        _ => Ok(()),
+    match is_local(scope) {
+        true => Err(Error::NotSupported(format!("SET LOCAL {name}"))),
+        false => Ok(()),
     }
 }
 

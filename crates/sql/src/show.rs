@@ -75,9 +75,9 @@ impl Session {
                 let (names, values) = all.into_iter().map(|(name, value)| (Some(name), Some(value))).unzip();
                 table(vec![("name", names), ("setting", values)])
             }
-            "time.zone" => table(vec![("TimeZone", vec![self.settings.value("timezone")])]),
+            "time.zone" => table(vec![("TimeZone", vec![self.value_of("timezone")])]),
             "transaction.isolation.level" => {
-                table(vec![("transaction_isolation", vec![self.settings.value("transaction_isolation")])])
+                table(vec![("transaction_isolation", vec![self.value_of("transaction_isolation")])])
             }
             "publications" => self.show_publications(),
             _ => match self.setting(&name)? {

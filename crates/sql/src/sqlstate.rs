@@ -20,6 +20,8 @@ impl Error {
             Error::TooLong(_) => "22001",
             Error::NotValid(_) => "22P02",
             Error::Conflict(_) => "40001",
+            Error::ReadOnly => "25006",
+            Error::Failed => "25P02",
             Error::Relation(error) => match error.cause() {
                 Cause::Constraint(violation) => of_rule(violation.rule),
                 _ => return None,

@@ -14,6 +14,7 @@ use datafusion::logical_expr::execution_props::ExecutionProps;
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::modes::Modes;
 use crate::series;
 use crate::store::Lease;
 
@@ -35,9 +36,7 @@ pub(crate) struct Transaction {
 #[derive(Default)]
 pub(crate) struct Block {
     pub(crate) failed: bool,
-    pub(crate) read_only: bool,
-    /// Whether all statements see what the first one saw.
-    pub(crate) stable: bool,
+    pub(crate) modes: Modes,
     seen: Option<Snapshot>,
     /// Whether a statement found no room.
     is_full: bool,
@@ -67,6 +66,12 @@ pub(crate) struct Change {
     point: Option<Savepoint>,
 }
 
+impl Block {
+    pub(crate) fn of(modes: Modes) -> Self {
+        Block { modes, ..Block::default() }
+    }
+}
+
 impl Change {
     /// A change by a member of a group, which is undone by the group.
     pub(crate) fn of_member(lease: Lease) -> Change {
@@ -77,6 +82,11 @@ impl Change {
 impl Transaction {
     pub(crate) fn block(&mut self) -> Option<&mut Block> {
         self.block.as_mut()
+    }
+
+    /// What the transaction is that is open.
+    pub(crate) fn modes(&self) -> Option<Modes> {
+        self.block.as_ref().map(|block| block.modes)
     }
 
     pub(crate) fn in_block(&self) -> bool {
@@ -123,13 +133,15 @@ impl Transaction {
 
     /// Whether the next statement sees all that is committed before it.
     pub(crate) fn sees_what_comes(&self) -> bool {
-        let is_fixed = self.block.as_ref().is_some_and(|block| block.stable && block.seen.is_some());
+        let is_fixed =
+            self.block.as_ref().is_some_and(|block| block.modes.isolation.is_stable() && block.seen.is_some());
         self.lease.is_none() && !is_fixed
     }
 
     /// Whether what the next statement sees is what all behind it see.
     pub(crate) fn fixes_what_it_sees(&self) -> bool {
-        self.lease.is_none() && self.block.as_ref().is_some_and(|block| block.stable && block.seen.is_none())
+        self.lease.is_none()
+            && self.block.as_ref().is_some_and(|block| block.modes.isolation.is_stable() && block.seen.is_none())
     }
 
     /// What the next statement sees.
@@ -138,7 +150,7 @@ impl Transaction {
             return Ok(lease.pending());
         }
         match &mut self.block {
-            Some(Block { stable: true, seen, .. }) => match seen {
+            Some(Block { modes, seen, .. }) if modes.isolation.is_stable() => match seen {
                 Some(seen) => Ok(seen.clone()),
                 None => {
                     let snapshot = engine.store.snapshot()?;
@@ -157,9 +169,6 @@ impl Transaction {
         writer: impl FnOnce() -> Result<Lease>,
         purpose: Purpose,
     ) -> Result<Change> {
-        if self.block.as_ref().is_some_and(|block| block.read_only) {
-            return Err(Error::Misuse("this transaction is READ ONLY".into()));
-        }
         let mut lease = match self.lease.take() {
             Some(lease) => lease,
             None => fresh(engine, writer()?),
@@ -167,7 +176,7 @@ impl Transaction {
         begin(&mut lease, purpose)?;
         let Some(block) = &mut self.block else { return Ok(Change { lease, point: None }) };
         let moved = block.seen.as_ref().is_some_and(|seen| seen.commit_number() != lease.commit_number());
-        if block.stable && moved {
+        if block.modes.isolation.is_stable() && moved {
             lease.rollback();
             return Err(Error::Conflict(
                 "another transaction committed since this one began: ROLLBACK and try again".into(),

@@ -2,6 +2,7 @@
 
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectNamePart, SelectItem, SetExpr, Statement,
+    Value as Literal, ValueWithSpan,
 };
 
 use crate::error::Result;
@@ -20,29 +21,25 @@ impl Session {
         if !select.from.is_empty() {
             return Ok(());
         }
-        let mut is_set = false;
         for item in &select.projection {
             let (SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = item else { continue };
-            if let Some((name, value)) = wanted(expr) {
-                self.settings.set(&name.to_ascii_lowercase(), value)?;
-                is_set = true;
+            if let Some((name, value, is_local)) = wanted(expr) {
+                self.set_one(is_local, &name.to_ascii_lowercase(), value)?;
             }
-        }
-        if is_set {
-            self.tell_planner();
         }
         Ok(())
     }
 }
 
-/// The name and the value.
-fn wanted(expr: &Expr) -> Option<(&str, &str)> {
+/// The name and the value, and whether it ends with the transaction.
+fn wanted(expr: &Expr) -> Option<(&str, &str, bool)> {
     let Expr::Function(Function { name, args: FunctionArguments::List(list), .. }) = expr else { return None };
-    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(setting)), FunctionArg::Unnamed(FunctionArgExpr::Expr(value)), _] =
-        list.args.as_slice()
-    else {
-        return None;
+    let given = |place: usize| match list.args.get(place) {
+        Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(given))) => Some(given),
+        _ => None,
     };
+    let (setting, value, is_local) = (given(0)?, given(1)?, given(2)?);
+    let is_local = matches!(is_local, Expr::Value(ValueWithSpan { value: Literal::Boolean(true), .. }));
     let is_called = fold(name.0.last().and_then(ObjectNamePart::as_ident)?) == "set_config";
-    is_called.then_some((text_of(setting)?, text_of(value)?))
+    is_called.then_some((text_of(setting)?, text_of(value)?, is_local))
 }

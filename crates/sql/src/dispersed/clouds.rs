@@ -327,7 +327,10 @@ impl Session {
                 if let Some(clouds) = used.as_ref().and_then(|used| used.clouds.as_deref()) {
                     all_are_there(&self.view()?, names(clouds))?;
                 }
-                self.settings.clouds = used;
+                self.change_settings(false, |settings| {
+                    settings.clouds.clone_from(&used);
+                    Ok(())
+                })?;
                 Ok(Outcome::Done("USE CLOUDS"))
             }
             Asked::Repair { table, how } => self.repair(&table, how),

@@ -47,8 +47,7 @@ enum Came {
 impl Session {
     /// Before a statement changes a table: if it lies with clouds, this client is the one who does.
     pub(crate) fn lease_named(&mut self, name: &str) -> Result<()> {
-        let is_reading = self.guard.transaction.block().is_some_and(|block| block.read_only);
-        if is_reading || !self.rights.writes {
+        if self.to_write().is_err() {
             // Refused anyway.
             return Ok(());
         }

@@ -137,7 +137,7 @@ impl Session {
     /// What the database refuses as a whole (it is full, or another process writes): then none of the rows is there.
     pub fn append_points(&mut self, all: &[NewPoints<'_>]) -> Result<Vec<Appended>> {
         if self.guard.transaction.has_failed() {
-            return Err(Error::Misuse("the transaction has failed: ROLLBACK it first".into()));
+            return Err(Error::Failed);
         }
         self.planner.interrupt.clear();
         let appended =

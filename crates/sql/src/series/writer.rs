@@ -259,7 +259,7 @@ impl Session {
     /// Those of INSERT, [`Error::Misuse`] if the table was changed meanwhile: then none of the points is there, and they go on waiting.
     pub fn write_points(&mut self, writer: &mut PointWriter) -> Result<Written> {
         if self.guard.transaction.has_failed() {
-            return Err(Error::Misuse("the transaction has failed: ROLLBACK it first".into()));
+            return Err(Error::Failed);
         }
         if writer.batch.is_empty() {
             return Ok(Written::default());

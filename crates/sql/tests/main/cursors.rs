@@ -60,7 +60,7 @@ fn cursors_live_as_long_as_they_say() {
         ("CLOSE free", "CLOSE CURSOR"),
         ("FETCH 2 FROM free", "error: no cursor free"),
         ("CLOSE free", "error: no cursor free"),
-        ("CLOSE ALL", "CLOSE CURSOR"),
+        ("CLOSE ALL", "CLOSE CURSOR ALL"),
         ("FETCH 1 FROM held", "error: no cursor held"),
     ]);
     assert_eq!(

@@ -161,3 +161,178 @@ fn commits_need_not_wait_for_the_medium() {
         ("RESET ALL", "RESET"),
     ]);
 }
+
+/// What transactions are that say nothing of it, and what the one is that is open.
+#[test]
+fn transactions_are_what_was_said_of_them() {
+    let mut database = Database::after("CREATE TABLE t (a INTEGER)");
+    let read_only = "error: this transaction is READ ONLY";
+    database.expect(&[
+        ("SHOW transaction_isolation", "read committed"),
+        ("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY", "SET"),
+        ("SHOW default_transaction_read_only", "on"),
+        ("SHOW transaction_read_only", "on"),
+        ("INSERT INTO t VALUES (1)", read_only),
+        ("CREATE TABLE u (a INTEGER)", read_only),
+        ("BEGIN", "BEGIN"),
+        ("DELETE FROM t", read_only),
+        ("ROLLBACK", "ROLLBACK"),
+        ("BEGIN READ WRITE", "BEGIN"),
+        ("SHOW transaction_read_only", "off"),
+        ("SELECT current_setting('transaction_read_only')", "off"),
+        ("INSERT INTO t VALUES (1)", "INSERT 1"),
+        ("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE", "SET"),
+        ("INSERT INTO t VALUES (2)", "INSERT 1"),
+        ("SHOW transaction_isolation", "serializable"),
+        ("COMMIT", "COMMIT"),
+        ("SET default_transaction_read_only TO off", "SET"),
+        ("SET default_transaction_isolation = 'repeatable read'", "SET"),
+        ("SHOW transaction_isolation", "repeatable read"),
+        ("START TRANSACTION READ ONLY, NOT DEFERRABLE", "BEGIN"),
+        ("SHOW TRANSACTION ISOLATION LEVEL", "repeatable read"),
+        ("SELECT count(*) FROM t", "2"),
+    ]);
+    let mut other = database.connect();
+    assert_eq!(ask(&mut other, "INSERT INTO t VALUES (3)", &[]), "INSERT 1");
+    database.expect(&[
+        ("SELECT count(*) FROM t", "2"),
+        ("COMMIT", "COMMIT"),
+        ("BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY DEFERRABLE", "BEGIN"),
+        ("SHOW transaction_isolation", "serializable"),
+        ("SET transaction_read_only = off", "SET"),
+        ("INSERT INTO t VALUES (4)", "INSERT 1"),
+        ("COMMIT", "COMMIT"),
+        ("BEGIN DEFERRABLE, ISOLATION LEVEL READ COMMITTED", "BEGIN"),
+        ("SELECT current_setting('transaction_isolation')", "read committed"),
+        ("COMMIT", "COMMIT"),
+        (
+            "SET default_transaction_isolation = 'strict'",
+            "error: strict is no level of isolation: read uncommitted, read committed, repeatable read, serializable are",
+        ),
+        ("RESET ALL", "RESET"),
+        ("SHOW transaction_isolation", "read committed"),
+    ]);
+    assert!(database.ask("BEGIN READ").starts_with("error: "));
+}
+
+/// SET LOCAL ends with its transaction, and what is undone is undone in settings, too.
+#[test]
+fn settings_go_with_their_transaction() {
+    let mut database = Database::new();
+    database.expect(&[
+        ("SET application_name = 'first'", "SET"),
+        ("BEGIN", "BEGIN"),
+        ("SET LOCAL application_name = 'local'", "SET"),
+        ("SHOW application_name", "local"),
+        ("COMMIT", "COMMIT"),
+        ("SHOW application_name", "first"),
+        ("BEGIN", "BEGIN"),
+        ("SET application_name = 'second'", "SET"),
+        ("SET LOCAL statement_timeout = '7s'", "SET"),
+        ("SAVEPOINT one", "SAVEPOINT"),
+        ("SET LOCAL application_name = 'third'", "SET"),
+        ("SET statement_timeout = '9s'", "SET"),
+        ("SAVEPOINT two", "SAVEPOINT"),
+        ("SET enable_summaries = off", "SET"),
+        ("RELEASE two", "RELEASE"),
+        ("SHOW enable_summaries", "off"),
+        ("ROLLBACK TO one", "ROLLBACK"),
+        ("SELECT current_setting('application_name'), current_setting('statement_timeout')", "second|7000ms"),
+        ("SHOW enable_summaries", "on"),
+        ("COMMIT", "COMMIT"),
+        ("SELECT current_setting('application_name'), current_setting('statement_timeout')", "second|0"),
+        ("BEGIN", "BEGIN"),
+        ("SET application_name = 'lost'", "SET"),
+        ("SELECT nope", "error: no column nope"),
+        ("COMMIT", "ROLLBACK"),
+        ("SHOW application_name", "second"),
+        ("BEGIN", "BEGIN"),
+        ("RESET application_name", "RESET"),
+        ("SELECT set_config('lock_timeout', '1s', true)", "1s"),
+        ("ROLLBACK", "ROLLBACK"),
+        ("SHOW application_name", "second"),
+        ("SHOW lock_timeout", "5000ms"),
+        ("SET LOCAL application_name = 'nobody'", "SET"),
+        ("SHOW application_name", "second"),
+    ]);
+    database.ask("SET LOCAL application_name = 'nobody'");
+    assert_eq!(database.session.take_notices(), ["SET LOCAL is for a transaction, and there is none"]);
+}
+
+/// RESET goes back to what a client said before its first statement.
+#[test]
+fn reset_goes_back_to_what_was_said_first() {
+    let mut database = Database::new();
+    database.session.begin_with("Application_Name", "mine").unwrap();
+    database.session.begin_with("default_transaction_read_only", "on").unwrap();
+    assert!(database.session.begin_with("nonsense", "1").is_err());
+    database.expect(&[
+        ("SHOW application_name", "mine"),
+        ("CREATE TABLE t (a INTEGER)", "error: this transaction is READ ONLY"),
+        ("SET application_name = 'other'", "SET"),
+        ("SET default_transaction_read_only = off", "SET"),
+        ("RESET ALL", "RESET"),
+        ("SHOW application_name", "mine"),
+        ("SHOW default_transaction_read_only", "on"),
+        ("SET application_name = 'other'", "SET"),
+        ("SET application_name TO DEFAULT", "SET"),
+        ("SELECT current_setting('application_name')", "mine"),
+        ("RESET nonsense", "error: no setting nonsense: SHOW ALL lists them"),
+    ]);
+}
+
+/// What pools of connections send when one comes back.
+#[test]
+fn a_session_that_is_given_back_is_as_new() {
+    let mut database = Database::after("SET application_name = 'x'; PREPARE p AS SELECT 1");
+    database.expect(&[
+        ("DECLARE c CURSOR WITH HOLD FOR SELECT 1", "DECLARE CURSOR"),
+        ("SELECT pg_advisory_unlock_all()", ""),
+        ("CLOSE ALL", "CLOSE CURSOR ALL"),
+        ("UNLISTEN *", "UNLISTEN"),
+        ("RESET ALL", "RESET"),
+        ("SHOW application_name", ""),
+        ("FETCH 1 FROM c", "error: no cursor c"),
+        ("EXECUTE p", "1"),
+        ("DEALLOCATE ALL", "DEALLOCATE ALL"),
+        ("EXECUTE p", "error: no prepared statement p"),
+        ("SET application_name = 'x'", "SET"),
+        ("DISCARD ALL", "DISCARD ALL"),
+        ("SELECT current_setting('application_name')", ""),
+    ]);
+}
+
+/// What tools say before they begin: taken where it changes nothing, and refused where it would.
+#[test]
+fn settings_of_tools_are_taken_or_refused() {
+    let mut database = Database::new();
+    for sql in [
+        "SET work_mem = '64MB'",
+        "SET bytea_output = 'hex'",
+        "SET check_function_bodies = false",
+        "SET xmloption = content",
+        "SET default_tablespace = ''",
+        "SET synchronize_seqscans TO off",
+        "SET ROLE NONE",
+        "SET SESSION ROLE NONE",
+        "RESET ROLE",
+        "SET NAMES 'utf8'",
+        "SET TIME ZONE DEFAULT",
+        "SET TIME ZONE LOCAL",
+    ] {
+        assert!(["SET", "RESET"].contains(&database.ask(sql).as_str()), "{sql}: {}", database.ask(sql));
+    }
+    for (sql, why) in [
+        ("SET bytea_output = 'escape'", "error: not supported: SET bytea_output to anything but hex"),
+        ("SET xmloption = document", "error: not supported: SET xmloption to anything but content"),
+        (
+            "SET default_tablespace = 'fast'",
+            "error: not supported: SET default_tablespace to anything but an empty text",
+        ),
+        ("SET synchronize_seqscans TO on", "error: not supported: SET synchronize_seqscans to anything but off"),
+        ("SET TIME ZONE 'Europe/Berlin'", "error: not supported: SET timezone to anything but UTC"),
+    ] {
+        assert_eq!(database.ask(sql), why, "{sql}");
+    }
+    assert!(database.ask("SET ROLE alice").starts_with("error: not supported"));
+}
