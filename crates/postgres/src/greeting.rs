@@ -6,12 +6,11 @@
 //! ```
 //! Clients of PostgreSQL 17 and later may begin with the handshake itself.
 
-use std::collections::HashMap;
-
 use counterfoil::Database;
 
 use crate::body::{Body, Malformed};
 use crate::budget::Held;
+use crate::first_words::FirstWords;
 use crate::limits::Limits;
 use crate::pass::Pass;
 use crate::scram::{Channel, Dialogue, Failed, MECHANISM, MECHANISM_BOUND};
@@ -29,7 +28,12 @@ const ENCRYPTS_MAX: usize = 2;
 /// Who came.
 pub enum Guest {
     /// Somebody who has shown that it may come in.
-    User(Pass),
+    User {
+        /// Why it may.
+        pass: Pass,
+        /// Settings as it wants them.
+        settings: Vec<(String, String)>,
+    },
     /// Somebody who wants the statement of this connection ended.
     Canceller {
         /// The connection.
@@ -74,7 +78,7 @@ impl Porter {
                 TLS | GSS if wire.is_secure() => break,
                 TLS => self.secure(wire)?,
                 GSS => wire.send_byte(b'N')?,
-                code if code >> 16 == PROTOCOL => return self.greet(wire, code).map(Guest::User),
+                code if code >> 16 == PROTOCOL => return self.greet(wire, code),
                 code => {
                     let text = format!("protocol {}.{} is not spoken here: use 3.0", code >> 16, code & 0xffff);
                     return Err(Stopped::Refused(Refusal::fatal("0A000", text)));
@@ -90,21 +94,21 @@ impl Porter {
         wire.secure(tls, false)
     }
 
-    fn greet<S: Stream>(&self, wire: &mut Wire<S>, code: u32) -> Result<Pass, Stopped> {
+    fn greet<S: Stream>(&self, wire: &mut Wire<S>, code: u32) -> Result<Guest, Stopped> {
         if wire.is_exposed() {
             let text =
                 "from another machine only TLS is taken: ask for it with sslmode=verify-full, or require at least";
             return Err(Refusal::fatal("28000", text).into());
         }
         let first = wire.take_body();
-        let (user, unknown) = startup(&first)?;
+        let FirstWords { user, settings, unknown } = FirstWords::read(&first)?;
         if code & 0xffff > 0 || !unknown.is_empty() {
             negotiate(wire, &unknown)?;
         }
         let pass = if self.asks_who { self.authenticate(wire, &user)? } else { Pass::of_anybody() };
         wire.send(b'R', |out| out.extend_from_slice(&0u32.to_be_bytes()))?;
         wire.let_in()?;
-        Ok(pass)
+        Ok(Guest::User { pass, settings })
     }
 
     fn authenticate<S: Stream>(&self, wire: &mut Wire<S>, user: &str) -> Result<Pass, Stopped> {
@@ -170,24 +174,6 @@ fn initial<'a>(body: &'a [u8], end_point: Option<&'a [u8]>) -> Result<(Channel<'
     let first = body.value()?.ok_or(Malformed("it says nothing of who is there"))?;
     body.end()?;
     Ok((channel, first))
-}
-
-/// Who says to be there, and the extensions of the protocol that were asked for: none is known.
-fn startup(bytes: &[u8]) -> Result<(String, Vec<String>), Stopped> {
-    let mut body = Body::new(bytes);
-    body.u32()?;
-    let mut said = HashMap::new();
-    loop {
-        let name = body.text()?;
-        if name.is_empty() {
-            break;
-        }
-        said.insert(name.to_owned(), body.text()?.to_owned());
-    }
-    body.end()?;
-    let user = said.remove("user").ok_or(Malformed("it names no user"))?;
-    let unknown = said.into_keys().filter(|name| name.starts_with("_pq_.")).collect();
-    Ok((user, unknown))
 }
 
 /// Says what of a newer protocol is not spoken.
@@ -279,7 +265,7 @@ mod tests {
 
     #[test]
     fn nobody_comes_in_clear_from_another_machine() {
-        assert!(matches!(heard(true, 0), Ok(Guest::User(_))));
+        assert!(matches!(heard(true, 0), Ok(Guest::User { .. })));
         let refused = heard(false, 0).err().map(|stopped| format!("{stopped:?}"));
         assert!(refused.is_some_and(|text| text.contains("28000") && text.contains("only TLS is taken")));
     }

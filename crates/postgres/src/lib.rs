@@ -22,6 +22,7 @@ mod budget;
 mod cancel;
 mod copy;
 mod end_point;
+mod first_words;
 mod greeting;
 mod limits;
 mod listener;

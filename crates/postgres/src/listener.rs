@@ -13,6 +13,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::budget::Budget;
 use crate::cancel::Cancel;
+use crate::first_words;
 use crate::greeting::{Guest, Porter};
 use crate::limits::Limits;
 use crate::session::{LetIn, Session};
@@ -23,12 +24,13 @@ use crate::watch::{self, Watch};
 use crate::wire::{Stream, Wire, put_text};
 
 /// What clients are told about the server: what it claims decides which catalogue they ask for.
-const SETTINGS: [(&str, &str); 9] = [
+const SETTINGS: [(&str, &str); 10] = [
     ("server_version", SERVER_VERSION),
     ("server_encoding", "UTF8"),
     ("client_encoding", "UTF8"),
     ("DateStyle", "ISO, MDY"),
     ("IntervalStyle", "postgres"),
+    ("in_hot_standby", "off"),
     ("TimeZone", "UTC"),
     ("integer_datetimes", "on"),
     ("standard_conforming_strings", "on"),
@@ -332,17 +334,18 @@ impl Shared {
 
     /// A connection for whoever was let in; none for one who wanted something ended.
     fn let_in<S: Stream>(&self, number: u32, wire: &mut Wire<S>) -> Result<Option<LetIn>, Stopped> {
-        let pass = match self.porter.hear(wire)? {
-            Guest::User(pass) => pass,
+        let (pass, settings) = match self.porter.hear(wire)? {
+            Guest::User { pass, settings } => (pass, settings),
             Guest::Canceller { number, key } => {
                 self.cancel(number, key);
                 return Ok(None);
             }
         };
-        let connection = self.porter.database.connect_as(pass.role())?;
+        let mut connection = self.porter.database.connect_as(pass.role())?;
         let cancel = Cancel::of(connection.interrupt());
         let key: [u8; 4] = counterfoil::random()?;
         self.count_in(number, key, cancel.clone())?;
+        let notices = first_words::begin_with(&mut connection, &settings)?;
         for (name, value) in SETTINGS {
             wire.send(b'S', |out| {
                 put_text(out, name);
@@ -353,7 +356,7 @@ impl Shared {
             out.extend_from_slice(&number.to_be_bytes());
             out.extend_from_slice(&key);
         })?;
-        Ok(Some(LetIn { connection, pass, cancel }))
+        Ok(Some(LetIn { connection, pass, cancel, notices }))
     }
 
     fn count_in(&self, number: u32, key: [u8; 4], cancel: Cancel) -> Result<(), Refusal> {

@@ -19,8 +19,10 @@ use crate::portal::{Portal, Prepared, Ran};
 use crate::request::{Named, Request};
 use crate::rows::{self, Format};
 use crate::sqlstate::{Refusal, Stopped, notice};
-use crate::wire::{Came, Ended, Stream, Wire};
+use crate::wire::{Came, Ended, Stream, Wire, put_text};
 
+/// Settings whose changes clients are told of: of those that can change.
+const REPORTED: [&str; 2] = ["application_name", "default_transaction_read_only"];
 /// Statements that a client may have prepared at a time.
 const PREPARED_MAX: usize = 1000;
 /// Portals that a client may have at a time: each may hold rows that were read ahead.
@@ -36,6 +38,8 @@ pub struct LetIn {
     pub pass: Pass,
     /// What others end its statements with.
     pub cancel: Cancel,
+    /// What it is told first.
+    pub notices: Vec<String>,
 }
 
 /// A client that was let in.
@@ -46,6 +50,9 @@ pub struct Session<S> {
     cancel: Cancel,
     limits: Limits,
     ending: Ending,
+    notices: Vec<String>,
+    /// Settings as the client was told them last.
+    reported: [Option<String>; REPORTED.len()],
     prepared: HashMap<String, Prepared>,
     portals: HashMap<String, Portal>,
     /// Room for them.
@@ -57,20 +64,40 @@ pub struct Session<S> {
 impl<S: Stream> Session<S> {
     /// A client that says what it wants on this wire.
     pub fn new(wire: Wire<S>, guest: LetIn, limits: Limits, ending: Ending) -> Self {
-        let LetIn { mut connection, pass, cancel } = guest;
+        let LetIn { mut connection, pass, cancel, notices } = guest;
         connection.name_as_postgresql();
         let (prepared, portals, held) = (HashMap::new(), HashMap::new(), Share::of(wire.budget()));
-        Session { wire, connection, pass, cancel, limits, ending, prepared, portals, held, is_skipping: false }
+        let (reported, is_skipping) = (Default::default(), false);
+        Session {
+            wire,
+            connection,
+            pass,
+            cancel,
+            limits,
+            ending,
+            notices,
+            reported,
+            prepared,
+            portals,
+            held,
+            is_skipping,
+        }
     }
 
     /// Serves it until it says good bye, is gone, or cannot be understood.
     pub fn serve(mut self) {
-        let ended = self.ready().and_then(|()| self.each());
+        let ended = self.begin().and_then(|()| self.each());
         if let Err(Ended::Malformed(what)) = ended {
             let _ = Refusal::malformed(what).send(&mut self.wire);
         }
         // Whoever says good bye may still read what it asked for before.
         self.wire.close();
+    }
+
+    fn begin(&mut self) -> Result<(), Ended> {
+        let notices = std::mem::take(&mut self.notices);
+        notices.iter().try_for_each(|text| notice(&mut self.wire, text))?;
+        self.ready()
     }
 
     fn each(&mut self) -> Result<(), Ended> {
@@ -179,7 +206,23 @@ impl<S: Stream> Session<S> {
         if self.held.is_taken() {
             self.held.shrink(self.bytes());
         }
+        self.report()?;
         self.wire.send(b'Z', |out| out.push(state))
+    }
+
+    /// Tells settings that clients keep track of, where they are not as they were told last.
+    fn report(&mut self) -> Result<(), Ended> {
+        for (name, reported) in REPORTED.iter().zip(&mut self.reported) {
+            let value = self.connection.setting(name);
+            if value != *reported {
+                self.wire.send(b'S', |out| {
+                    put_text(out, name);
+                    put_text(out, value.as_deref().unwrap_or_default());
+                })?;
+                *reported = value;
+            }
+        }
+        Ok(())
     }
 
     fn query(&mut self, text: &str) -> Result<(), Stopped> {
@@ -247,7 +290,7 @@ impl<S: Stream> Session<S> {
     }
 
     fn complete(&mut self, tag: &str) -> Result<(), Stopped> {
-        Ok(self.wire.send(b'C', |out| crate::wire::put_text(out, tag))?)
+        Ok(self.wire.send(b'C', |out| put_text(out, tag))?)
     }
 
     /// Takes rows. They are committed when the client has said that they are all of them: it may give them up behind the line

@@ -1,5 +1,6 @@
 //! A client that says what it is told to, message by message. What real ones do is tried with them.
 
+use std::collections::HashMap;
 use std::io::{BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
@@ -17,7 +18,13 @@ pub fn message(kind: u8, body: &[u8]) -> Vec<u8> {
 
 /// The first words.
 pub fn startup(user: &str) -> Vec<u8> {
-    let fields = format!("user\0{user}\0database\0any\0\0");
+    startup_with(user, &[])
+}
+
+/// The first words, with settings.
+fn startup_with(user: &str, settings: &[(&str, &str)]) -> Vec<u8> {
+    let settings: String = settings.iter().map(|(name, value)| format!("{name}\0{value}\0")).collect();
+    let fields = format!("user\0{user}\0database\0any\0{settings}\0");
     let length = (fields.len() as u32 + 8).to_be_bytes();
     [length.as_slice(), &196_608u32.to_be_bytes(), fields.as_bytes()].concat()
 }
@@ -90,12 +97,26 @@ pub struct Client {
     address: Option<SocketAddr>,
     pub number: [u8; 4],
     pub key: [u8; 4],
+    /// Settings as they were reported last.
+    pub reported: HashMap<String, String>,
+    /// What it was told before its first statement.
+    pub greeted: Vec<String>,
 }
 
 impl Client {
     /// Comes in, or is refused.
     pub fn connect(address: SocketAddr, user: &str, password: &str) -> Result<Client, Refused> {
-        let client = Client::over(socket(address), user, password, Channel::Unknown)?;
+        Client::connect_with(address, (user, password), &[])
+    }
+
+    /// The same with settings.
+    pub fn connect_with(
+        address: SocketAddr,
+        (user, password): (&str, &str),
+        settings: &[(&str, &str)],
+    ) -> Result<Client, Refused> {
+        let said = startup_with(user, settings);
+        let client = Client::saying(socket(address), &said, password, Channel::Unknown)?;
         Ok(Client { address: Some(address), ..client })
     }
 
@@ -119,9 +140,19 @@ impl Client {
         password: &str,
         channel: Channel<'_>,
     ) -> Result<Client, Refused> {
-        let mut client =
-            Client { stream: BufReader::new(Box::new(stream)), address: None, number: [0; 4], key: [0; 4] };
-        client.send(&startup(user));
+        Client::saying(stream, &startup(user), password, channel)
+    }
+
+    fn saying(
+        stream: impl Duplex + 'static,
+        first_words: &[u8],
+        password: &str,
+        channel: Channel<'_>,
+    ) -> Result<Client, Refused> {
+        let stream: BufReader<Box<dyn Duplex>> = BufReader::new(Box::new(stream));
+        let (reported, greeted) = (HashMap::new(), Vec::new());
+        let mut client = Client { stream, address: None, number: [0; 4], key: [0; 4], reported, greeted };
+        client.send(first_words);
         let (header, end_point, mechanism): (_, &[u8], _) = match channel {
             Channel::Unknown => ("n,,", &[], "SCRAM-SHA-256"),
             Channel::NotOffered => ("y,,", &[], "SCRAM-SHA-256"),
@@ -149,7 +180,9 @@ impl Client {
                 (b'R', Some([0, 0, 0, 12])) => {
                     assert_eq!(body[4..], *signature.clone().expect("a proof came before").as_bytes(), "{first}");
                 }
-                (b'R', Some([0, 0, 0, 0])) | (b'S' | b'N', _) => {}
+                (b'R', Some([0, 0, 0, 0])) => {}
+                (b'S', _) => client.hear_setting(&body),
+                (b'N', _) => client.greeted.push(refused(&body).1),
                 (b'K', _) => {
                     client.number.copy_from_slice(&body[..4]);
                     client.key.copy_from_slice(&body[4..]);
@@ -159,6 +192,11 @@ impl Client {
                 (kind, _) => panic!("{} came in between", char::from(kind)),
             }
         }
+    }
+
+    fn hear_setting(&mut self, body: &[u8]) {
+        let mut texts = body.split(|byte| *byte == 0).map(|text| String::from_utf8_lossy(text).into_owned());
+        self.reported.extend(texts.next().zip(texts.next()));
     }
 
     pub fn send(&mut self, bytes: &[u8]) {
@@ -193,6 +231,7 @@ impl Client {
                     answer.copied.extend(body);
                     answer.pieces += 1;
                 }
+                b'S' => self.hear_setting(&body),
                 b's' => answer.suspended += 1,
                 b'T' => {
                     answer.described += 1;

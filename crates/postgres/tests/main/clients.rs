@@ -331,6 +331,46 @@ fn settings_that_would_not_be_kept_are_refused() {
     assert_eq!(client.ask("SELECT 1").texts(), [["1"]]);
 }
 
+/// Settings that come with the first words, alone and among options.
+#[test]
+fn first_words_set_what_set_does() {
+    let server = Server::new();
+    let options = "-c default_transaction_read_only=on -cstatement_timeout=5s --lock-timeout=1s";
+    let first = [
+        ("options", options),
+        ("application_name", "my app"),
+        ("client_encoding", "'utf-8'"),
+        ("DateStyle", "ISO"),
+        ("TimeZone", "Europe/Berlin"),
+        ("extra_float_digits", "2"),
+    ];
+    let mut client = server.saying(&first).expect("a client");
+    assert_eq!(client.greeted, ["times are shown and read in UTC here, and not in Europe/Berlin"]);
+    assert_eq!(client.reported["application_name"], "my app");
+    assert_eq!(client.reported["default_transaction_read_only"], "on");
+    assert_eq!(client.reported["TimeZone"], "UTC");
+    let shown = "SELECT current_setting('application_name'), current_setting('statement_timeout'), current_setting('lock_timeout')";
+    assert_eq!(client.ask(shown).texts(), [["my app", "5000ms", "1000ms"]]);
+    assert_eq!(client.ask("SHOW application_name").texts(), [["my app"]]);
+    assert_eq!(client.ask("CREATE TABLE t (a INTEGER)").code(), "25006");
+    client.ask("SET application_name = 'other'; SET default_transaction_read_only = off");
+    assert_eq!(client.reported["application_name"], "other");
+    assert_eq!(client.ask("CREATE TABLE t (a INTEGER)").error, None);
+    // What pools send: it goes back to what was said first.
+    let back = client.ask("SELECT pg_advisory_unlock_all(); CLOSE ALL; UNLISTEN *; RESET ALL;");
+    assert_eq!((back.error, back.tags.concat()), (None, "SELECT 1CLOSE CURSOR ALLUNLISTENRESET".into()));
+    assert_eq!(client.reported["application_name"], "my app");
+    for (name, value) in [
+        ("options", "-c nonsense=1"),
+        ("options", "-d"),
+        ("client_encoding", "LATIN1"),
+        ("default_transaction_isolation", "strict"),
+        ("replication", "database"),
+    ] {
+        assert!(server.saying(&[(name, value)]).is_err(), "{name} = {value}");
+    }
+}
+
 /// Drivers try a transaction again where they read 40001.
 #[test]
 fn a_transaction_that_another_one_overtook_is_told_to_try_again() {

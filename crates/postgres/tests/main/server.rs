@@ -34,6 +34,11 @@ impl Server {
         self.shown(user, PASSWORD).expect("a client")
     }
 
+    /// One who says with which settings it would like to begin.
+    pub fn saying(&self, settings: &[(&str, &str)]) -> Result<Client, Refused> {
+        Client::connect_with(self.listener.address(), ("alice", PASSWORD), settings)
+    }
+
     pub fn shown(&self, user: &str, password: &str) -> Result<Client, Refused> {
         Client::connect(self.listener.address(), user, password)
     }
