@@ -505,10 +505,10 @@ fn may_be_grouped(text: &str) -> bool {
         && !matches!(statements::first_word(text).as_str(), "VACUUM" | "SAVEPOINT" | "RELEASE")
 }
 
-/// Whether a query has a word of a change, wherever it stands.
-fn may_change(sql: &str) -> bool {
-    let is_change = |word: &str| ["INSERT", "UPDATE", "DELETE", "MERGE"].iter().any(|it| word.eq_ignore_ascii_case(it));
-    sql.split(|letter: char| !letter.is_ascii_alphabetic()).any(is_change)
+/// Whether a text has one of these words, wherever it stands.
+fn has_word(sql: &str, words: &[&str]) -> bool {
+    let is_one = |word: &str| words.iter().any(|it| word.eq_ignore_ascii_case(it));
+    sql.split(|letter: char| !letter.is_ascii_alphabetic()).any(is_one)
 }
 
 /// What a statement may answer.
@@ -522,7 +522,8 @@ enum Answers {
 fn answers(sql: &str) -> Answers {
     match statements::first_word(sql).as_str() {
         "SELECT" | "VALUES" | "TABLE" | "SHOW" | "DESCRIBE" => Answers::Rows,
-        "WITH" if !may_change(sql) => Answers::Rows,
+        "WITH" if !has_word(sql, &["INSERT", "UPDATE", "DELETE", "MERGE"]) => Answers::Rows,
+        "INSERT" | "UPDATE" | "DELETE" | "MERGE" if !has_word(sql, &["RETURNING"]) => Answers::Nothing,
         "WITH" | "EXPLAIN" | "EXECUTE" | "FETCH" | "INSERT" | "UPDATE" | "DELETE" | "MERGE" => Answers::RowsOfChange,
         _ if sql.starts_with('(') => Answers::Rows,
         _ => Answers::Nothing,

@@ -60,10 +60,23 @@ impl Session {
         with_stack(sql, || {
             let statements = self.cache.parse(sql)?;
             match statements.as_slice() {
-                [statement] => self.describe_statement(statement, given),
+                [statement] => self.describe_once(sql, statement, given),
                 _ => Ok(Description::default()),
             }
         })
+    }
+
+    /// As it was described before, if that still holds.
+    fn describe_once(&mut self, sql: &str, statement: &Statement, given: &[Option<DataType>]) -> Result<Description> {
+        let Some(tables) = self.tables_described_by(statement)? else {
+            return self.describe_statement(statement, given);
+        };
+        if let Some(known) = self.described.known(sql, given, &tables) {
+            return Ok(known);
+        }
+        let description = self.describe_statement(statement, given)?;
+        self.described.note(sql, given, tables, &description);
+        Ok(description)
     }
 
     fn describe_statement(&mut self, statement: &Statement, given: &[Option<DataType>]) -> Result<Description> {

@@ -24,6 +24,7 @@ mod cursors;
 mod date_bin;
 mod define;
 pub mod delimited;
+mod described;
 mod description;
 mod dialect;
 mod direct;

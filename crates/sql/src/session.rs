@@ -11,6 +11,7 @@ use datafusion::sql::sqlparser::ast::{SetExpr, Statement};
 use crate::asked::is_locking;
 use crate::copy::CopyOut;
 use crate::cursors::Cursor;
+use crate::described::Described;
 use crate::dispersed;
 use crate::engine::{Engine, Rows};
 use crate::error::{Error, Result};
@@ -74,6 +75,7 @@ pub struct Session {
     pub(crate) notices: Vec<String>,
     pub(crate) cache: Cache,
     pub(crate) checked: Checked,
+    pub(crate) described: Described,
     /// Dispersed tables of which clouds are told once it is committed; and those that were dropped, by their numbers there: whether so many
     /// clouds have heard before that nobody has gone on with them.
     pub(crate) untold: std::collections::HashSet<counterfoil_relation::TableId>,
@@ -122,6 +124,7 @@ impl Session {
             notices: Vec::new(),
             cache: Cache::default(),
             checked: Checked::default(),
+            described: Described::default(),
             untold: Default::default(),
             dropped: Default::default(),
             leased: dispersed::Leased::default(),
@@ -159,6 +162,7 @@ impl Session {
     /// `count(*)`.
     pub fn name_as_postgresql(&mut self) {
         self.names = Names::Figured;
+        self.described = Described::default();
     }
 
     /// A transaction that is open takes nothing but ROLLBACK from now on: something that belongs to it went wrong elsewhere.

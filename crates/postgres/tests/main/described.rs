@@ -63,6 +63,18 @@ fn uuids_and_arrays_are_told_as_such() {
     assert_eq!(describe(&mut client, "array", sql, &[]).parameters[0], 1028);
 }
 
+/// What changes something and answers no rows is not planned to say so.
+#[test]
+fn a_change_without_returning_answers_no_rows() {
+    let server = Server::new();
+    let mut client = server.client("alice");
+    for (sql, code) in [("INSERT INTO nothing VALUES (1)", "none"), ("DELETE FROM nothing RETURNING a", "42P01")] {
+        client.send(&[parse("", sql, &[]), bind("", "", &[], 0), message(b'D', b"P\0"), sync()].concat());
+        let told = client.answer(None);
+        assert_eq!((told.code(), told.described), (code, 0), "{sql}");
+    }
+}
+
 #[test]
 fn spans_and_what_postgresql_does_not_have_go_in_binary() {
     let server = Server::new();

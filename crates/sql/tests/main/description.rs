@@ -124,6 +124,26 @@ fn what_is_known_of_parameters_counts() {
     assert_eq!((parameters[0].as_str(), columns.unwrap()[0].as_str()), ("bigint", "abs($1) bigint"));
 }
 
+/// What was said of a statement once is said again for as long as its tables are as they were.
+#[test]
+fn descriptions_follow_their_tables() {
+    let mut database =
+        Database::after("CREATE TABLE t (a INTEGER); CREATE TABLE u (a TEXT); CREATE VIEW v AS SELECT a FROM t");
+    let sql = "INSERT INTO t SELECT a::INTEGER FROM u WHERE a = $1 RETURNING *";
+    for _ in 0..2 {
+        assert_eq!(described(&mut database, sql, &[]), (vec!["text".into()], Some(vec!["a integer".into()])));
+    }
+    assert_eq!(described(&mut database, sql, &[Some(DataType::Int64)]).0, ["bigint"]);
+    database.ask("BEGIN; ALTER TABLE t ADD COLUMN b BIGINT");
+    assert_eq!(described(&mut database, sql, &[]).1, Some(vec!["a integer".into(), "b bigint".into()]));
+    database.ask("ROLLBACK");
+    assert_eq!(described(&mut database, sql, &[]).1, Some(vec!["a integer".into()]));
+    assert_eq!(described(&mut database, "SELECT * FROM v", &[]).1, Some(vec!["a integer".into()]));
+    database.ask("DROP TABLE u; DROP VIEW v; CREATE VIEW v AS SELECT a + 1.5 AS a FROM t; CREATE TABLE u (a DATE)");
+    assert_eq!(described(&mut database, "SELECT * FROM v", &[]).1, Some(vec!["a numeric(12,1)".into()]));
+    assert!(database.session.description(sql, &[]).is_ok_and(|told| told.parameters[0].is_some()));
+}
+
 #[test]
 fn what_cannot_be_described_is_told_and_bounded() {
     let mut database = tables();
