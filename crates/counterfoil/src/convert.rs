@@ -8,6 +8,7 @@ use counterfoil_vault as vault;
 use flash::lock::{Holder, LockError};
 
 use crate::error::{Error, Kind};
+use crate::rule::BrokenRule;
 
 const SAVE: &str = "restore a backup, or save what authenticates with `counterfoil salvage`";
 const TPM: &str =
@@ -80,7 +81,9 @@ impl From<relation::Error> for Error {
     fn from(error: relation::Error) -> Self {
         let text = error.to_string();
         match error.cause() {
-            relation::Cause::Constraint(_) => Error::new(Kind::Constraint, text),
+            relation::Cause::Constraint(violation) => {
+                Error::new(Kind::Constraint, text).with_rule(BrokenRule::of(violation))
+            }
             relation::Cause::Sql(_) => Error::new(Kind::Sql, text),
             relation::Cause::NotSupported(_) => Error::new(Kind::NotSupported, text),
             relation::Cause::Misuse(_) => Error::new(Kind::Misuse, text),

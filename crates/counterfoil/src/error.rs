@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use crate::rule::BrokenRule;
 use crate::sqlstate;
 
 /// What sort of error it is: what a program decides by.
@@ -146,6 +147,7 @@ struct Parts {
     place: Option<String>,
     advice: Option<Cow<'static, str>>,
     verdict: Option<&'static str>,
+    rule: Option<BrokenRule>,
 }
 
 /// The result of an operation on a database.
@@ -154,7 +156,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 impl Error {
     /// An error that says what happened and nothing else.
     pub fn new(kind: Kind, what: impl Into<Cow<'static, str>>) -> Self {
-        Self(Box::new(Parts { kind, state: None, what: what.into(), place: None, advice: None, verdict: None }))
+        let (state, place, advice, verdict, rule) = (None, None, None, None, None);
+        Self(Box::new(Parts { kind, state, what: what.into(), place, advice, verdict, rule }))
     }
 
     /// The same error, saying where. An inner place stays.
@@ -214,6 +217,19 @@ impl Error {
     #[must_use]
     pub(crate) fn with_state(mut self, state: Option<&'static str>) -> Self {
         self.0.state = state;
+        self
+    }
+
+    /// The rule of a table that a row would break, where that is what went wrong.
+    #[must_use]
+    pub fn rule(&self) -> Option<&BrokenRule> {
+        self.0.rule.as_ref()
+    }
+
+    /// The same error with the rule that a row would break.
+    #[must_use]
+    pub(crate) fn with_rule(mut self, rule: Option<BrokenRule>) -> Self {
+        self.0.rule = rule;
         self
     }
 

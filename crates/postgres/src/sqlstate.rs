@@ -1,9 +1,12 @@
 //! Errors as clients of PostgreSQL know them.
 
-use counterfoil::Error;
+use counterfoil::{BrokenRule, Error};
 
 use crate::body::Malformed;
 use crate::wire::{Ended, Stream, Wire, put_text};
+
+/// The schema of all tables.
+const SCHEMA: &str = "public";
 
 /// What a client is told.
 #[derive(Clone, Debug)]
@@ -13,17 +16,19 @@ pub struct Refusal {
     is_fatal: bool,
     /// Why the database cannot go on, where that is what went wrong.
     end: Option<Error>,
+    /// The rule of a table that a row would break, where that is what went wrong.
+    rule: Option<BrokenRule>,
 }
 
 impl Refusal {
     /// A refusal after which the connection goes on.
     pub fn new(code: &'static str, text: impl Into<String>) -> Self {
-        Refusal { code, text: text.into(), is_fatal: false, end: None }
+        Refusal { code, text: text.into(), is_fatal: false, end: None, rule: None }
     }
 
     /// A refusal that ends the connection.
     pub fn fatal(code: &'static str, text: impl Into<String>) -> Self {
-        Refusal { code, text: text.into(), is_fatal: true, end: None }
+        Refusal { code, text: text.into(), is_fatal: true, end: None, rule: None }
     }
 
     /// A message that cannot be understood.
@@ -47,7 +52,11 @@ impl Refusal {
     /// [`Ended::Gone`].
     pub fn send<S: Stream>(&self, wire: &mut Wire<S>) -> Result<(), Ended> {
         let severity = if self.is_fatal { "FATAL" } else { "ERROR" };
-        wire.send(b'E', |out| fields(out, severity, self.code, &self.text))
+        wire.send(b'E', |out| {
+            fields(out, severity, self.code, &self.text);
+            self.rule.iter().for_each(|rule| name_rule(out, rule));
+            out.push(0);
+        })
     }
 }
 
@@ -90,7 +99,8 @@ impl From<Malformed> for Stopped {
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         let refusal = Refusal::new(error.sqlstate(), error.to_string());
-        Refusal { end: error.kind().ends_serving().then_some(error), ..refusal }
+        let rule = error.rule().cloned();
+        Refusal { end: error.kind().ends_serving().then_some(error), rule, ..refusal }
     }
 }
 
@@ -99,7 +109,10 @@ impl From<Error> for Refusal {
 /// # Errors
 /// [`Ended::Gone`].
 pub fn notice<S: Stream>(wire: &mut Wire<S>, text: &str) -> Result<(), Ended> {
-    wire.send(b'N', |out| fields(out, "NOTICE", "00000", text))
+    wire.send(b'N', |out| {
+        fields(out, "NOTICE", "00000", text);
+        out.push(0);
+    })
 }
 
 fn fields(out: &mut Vec<u8>, severity: &str, code: &str, text: &str) {
@@ -107,5 +120,15 @@ fn fields(out: &mut Vec<u8>, severity: &str, code: &str, text: &str) {
         out.push(field);
         put_text(out, text);
     }
-    out.push(0);
+}
+
+/// Which rule it is, in fields of its own. Values are not among them: what clients log is read by others.
+fn name_rule(out: &mut Vec<u8>, rule: &BrokenRule) {
+    let named = [(b's', Some(SCHEMA)), (b't', Some(&rule.table)), (b'c', rule.column.as_deref())];
+    for (field, name) in named.into_iter().chain([(b'n', rule.constraint.as_deref())]) {
+        if let Some(name) = name {
+            out.push(field);
+            put_text(out, name);
+        }
+    }
 }

@@ -48,6 +48,8 @@ pub struct Answer {
     /// The types of parameters as they were described last.
     pub parameters: Vec<u32>,
     pub error: Option<Refused>,
+    /// Schema, table, column and name of the rule that the error speaks of.
+    pub rule: [String; 4],
     pub notices: Vec<String>,
     /// `I`, `T` or `E`.
     pub state: u8,
@@ -225,7 +227,10 @@ impl Client {
             match kind {
                 b'D' => answer.rows.push(cells(&body)),
                 b'C' => answer.tags.push(String::from_utf8(body[..body.len() - 1].to_vec()).expect("a tag")),
-                b'E' => answer.error = Some(refused(&body)),
+                b'E' => {
+                    answer.error = Some(refused(&body));
+                    answer.rule = [b's', b't', b'c', b'n'].map(|wanted| field(&body, wanted));
+                }
                 b'N' => answer.notices.push(refused(&body).1),
                 b'd' => {
                     answer.copied.extend(body);
@@ -303,11 +308,13 @@ fn columns(body: &[u8]) -> Vec<(String, u32)> {
 }
 
 fn refused(body: &[u8]) -> Refused {
-    let field = |wanted: u8| {
-        let mut fields = body.split(|byte| *byte == 0).filter(|field| field.first() == Some(&wanted));
-        fields.next().map(|field| String::from_utf8_lossy(&field[1..]).into_owned()).unwrap_or_default()
-    };
-    (field(b'C'), field(b'M'))
+    (field(body, b'C'), field(body, b'M'))
+}
+
+/// A field of an error; empty where there is none.
+fn field(body: &[u8], wanted: u8) -> String {
+    let mut fields = body.split(|byte| *byte == 0).filter(|field| field.first() == Some(&wanted));
+    fields.next().map(|field| String::from_utf8_lossy(&field[1..]).into_owned()).unwrap_or_default()
 }
 
 fn mac(key: &[u8], text: &[u8]) -> Vec<u8> {

@@ -279,6 +279,31 @@ fn errors_have_the_codes_that_programs_look_at() {
     }
 }
 
+/// Programs ask which rule it was, and are told no value.
+#[test]
+fn errors_name_the_rule_that_was_broken() {
+    let server = Server::new();
+    let mut client = server.client("alice");
+    client.ask(
+        "CREATE TABLE t (a INTEGER PRIMARY KEY, b INTEGER NOT NULL CONSTRAINT positive CHECK (b > 0), c VARCHAR(2));
+         CREATE TABLE u (a INTEGER REFERENCES t, b INTEGER UNIQUE);
+         INSERT INTO t VALUES (1, 1, NULL); INSERT INTO u VALUES (1, 1)",
+    );
+    for (sql, table, column, name) in [
+        ("INSERT INTO t VALUES (1, 1, NULL)", "t", "", "t_pkey"),
+        ("INSERT INTO u VALUES (1, 1)", "u", "", "u_b_key"),
+        ("INSERT INTO t VALUES (2, NULL, NULL)", "t", "b", ""),
+        ("INSERT INTO t VALUES (2, 0, NULL)", "t", "", "positive"),
+        ("INSERT INTO u VALUES (9, 2)", "u", "", "u_a_fkey"),
+        ("DELETE FROM t", "u", "", "u_a_fkey"),
+    ] {
+        assert_eq!(client.ask(sql).rule, ["public", table, column, name], "{sql}");
+    }
+    for sql in ["INSERT INTO t VALUES (2, 1, 'abc')", "SELECT nothing"] {
+        assert_eq!(client.ask(sql).rule, ["", "", "", ""], "{sql}");
+    }
+}
+
 #[test]
 fn uuids_are_uuids() {
     let server = Server::new();
