@@ -100,10 +100,15 @@ impl From<relation::Error> for Error {
 impl From<sql::Error> for Error {
     fn from(error: sql::Error) -> Self {
         let kind = match &error {
-            sql::Error::Sql(_) | sql::Error::DivisionByZero | sql::Error::OutOfRange | sql::Error::NotValid(_) => {
-                Kind::Sql
+            sql::Error::Sql(_)
+            | sql::Error::DivisionByZero
+            | sql::Error::OutOfRange
+            | sql::Error::Overflow(_)
+            | sql::Error::Undefined(_)
+            | sql::Error::NotValid(_) => Kind::Sql,
+            sql::Error::Constraint(_) | sql::Error::TooLarge(_) | sql::Error::TooLong(_) | sql::Error::Twice(_) => {
+                Kind::Constraint
             }
-            sql::Error::Constraint(_) | sql::Error::TooLarge(_) | sql::Error::TooLong(_) => Kind::Constraint,
             sql::Error::NotSupported(_) => Kind::NotSupported,
             sql::Error::NoTable(_) | sql::Error::NoColumn(_) | sql::Error::NoCursor(_) | sql::Error::NotFound(_) => {
                 Kind::NotFound

@@ -248,7 +248,7 @@ impl AggregateUDFImpl for Sum {
 
 /// A sum that its type cannot hold.
 pub(crate) fn overflow() -> DataFusionError {
-    Error::Sql("a sum is out of the range of its type: cast to NUMERIC first".into()).into()
+    Error::Overflow("a sum is out of the range of its type: cast to NUMERIC first".into()).into()
 }
 
 /// Sums as they are answered, and as states.

@@ -43,6 +43,12 @@ pub enum Error {
     DivisionByZero,
     /// A number does not fit its type.
     OutOfRange,
+    /// What is calculated does not fit its type: what it is.
+    Overflow(String),
+    /// A function has no value for what it is given: the root of a negative number.
+    Undefined(String),
+    /// A statement would update one row twice.
+    Twice(String),
     /// The transaction has failed, and waits for ROLLBACK.
     Failed,
     /// A text is no value of the type that it should have.
@@ -121,6 +127,9 @@ impl fmt::Display for Error {
             | Error::NotFound(text)
             | Error::Taken(_, text)
             | Error::NotValid(text)
+            | Error::Overflow(text)
+            | Error::Undefined(text)
+            | Error::Twice(text)
             | Error::Misuse(text)
             | Error::Input(text)
             | Error::Memory(text)

@@ -230,7 +230,7 @@ fn arithmetic(operation: Checked, arguments: &[ColumnarValue]) -> Result<Columna
         Checked::Divide => return divide(left, right),
     };
     let apply = |left: &dyn datafusion::arrow::array::Datum, right: &dyn datafusion::arrow::array::Datum| {
-        kernel(left, right).map_err(|_| DataFusionError::from(Error::Sql("an integer is out of range".into())))
+        kernel(left, right).map_err(|_| DataFusionError::from(Error::Overflow("an integer is out of range".into())))
     };
     Ok(match (left, right) {
         (ColumnarValue::Array(left), ColumnarValue::Array(right)) => ColumnarValue::Array(apply(left, right)?),
@@ -254,7 +254,7 @@ fn divide(left: &ColumnarValue, right: &ColumnarValue) -> Result<ColumnarValue, 
     let divisor = datafusion::arrow::compute::cast(&arrays[1], &DataType::Float64)?;
     let divisor = divisor.as_primitive::<Float64Type>();
     if (0..divisor.len()).any(|row| quotient.is_valid(row) && divisor.value(row) == 0.0) {
-        return Err(Error::Sql("division by zero".into()).into());
+        return Err(Error::DivisionByZero.into());
     }
     match (left, right) {
         (ColumnarValue::Scalar(_), ColumnarValue::Scalar(_)) => {

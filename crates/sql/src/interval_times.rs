@@ -102,7 +102,7 @@ impl Times {
             if self.divides && number == 0.0 {
                 return Err(Error::DivisionByZero);
             }
-            self.one(interval, number).map(Some).ok_or_else(|| Error::Sql("an interval is out of range".into()))
+            self.one(interval, number).map(Some).ok_or_else(|| Error::Overflow("an interval is out of range".into()))
         });
         Ok(Arc::new(rows.collect::<Result<IntervalMonthDayNanoArray, Error>>()?))
     }

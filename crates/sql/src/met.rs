@@ -29,7 +29,7 @@ impl Met {
     /// Takes rows that were met.
     ///
     /// # Errors
-    /// [`Error::Constraint`] for one that this statement has met or inserted before, [`Error::Memory`].
+    /// [`Error::Twice`] for one that this statement has met or inserted before, [`Error::Memory`].
     pub(crate) fn take(&mut self, rows: &[i128], pool: &Arc<dyn MemoryPool>) -> Result<()> {
         for row in rows {
             let row = u64::try_from(*row).map_err(|_| Error::Bug("a row number out of bounds".into()))?;
@@ -47,5 +47,5 @@ impl Met {
 
 /// What is said of two new rows with one key.
 pub(crate) fn twice() -> Error {
-    Error::Constraint("two of the new rows have the same key: ON CONFLICT DO UPDATE would update one row twice".into())
+    Error::Twice("two of the new rows have the same key: ON CONFLICT DO UPDATE would update one row twice".into())
 }

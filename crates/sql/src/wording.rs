@@ -64,6 +64,9 @@ fn wrong_value(text: &str) -> Option<Error> {
     if text.contains("nable to parse date from") {
         return Some(Error::NotValid("there is no such date".into()));
     }
+    if text.contains("square root of a negative number") || text.contains("negative power is undefined") {
+        return Some(Error::Undefined(text.to_owned()));
+    }
     RANGE.iter().any(|part| text.contains(part)).then_some(Error::OutOfRange)
 }
 

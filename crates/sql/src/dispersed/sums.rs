@@ -340,7 +340,7 @@ impl Answer {
 
 /// In the words of a table whose rows are here.
 fn too_large() -> Error {
-    Error::Sql("a sum is out of the range of its type: cast to NUMERIC first".into())
+    Error::Overflow("a sum is out of the range of its type: cast to NUMERIC first".into())
 }
 
 /// One number of a type.
