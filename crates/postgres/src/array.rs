@@ -9,7 +9,7 @@ use crate::sqlstate::Refusal;
 use crate::types::oid;
 
 /// Types and the types of their arrays.
-const TYPES: [(u32, u32); 17] = [
+const TYPES: [(u32, u32); 20] = [
     (oid::BOOL, 1000),
     (oid::BYTEA, 1001),
     (oid::CHAR, 1002),
@@ -27,6 +27,9 @@ const TYPES: [(u32, u32); 17] = [
     (oid::TIME, 1183),
     (oid::TIMESTAMPTZ, 1185),
     (oid::NUMERIC, 1231),
+    (oid::BPCHAR, 1014),
+    (oid::INTERVAL, 1187),
+    (oid::UUID, 2951),
 ];
 
 /// The type of arrays of a type; that of texts for types that are told as text.
@@ -60,7 +63,7 @@ pub fn read(bytes: &[u8]) -> Result<Option<String>, Refusal> {
         }
         match part {
             None => text.push_str("NULL"),
-            Some(part) => write(&mut text, &parameter::read(element, Format::Binary, part)?)?,
+            Some(part) => write(&mut text, &parameter::read(element, Format::Binary, part)?),
         }
     }
     text.push('}');
@@ -74,24 +77,20 @@ fn header(body: &mut Body<'_>) -> Option<(u32, u32)> {
     (self::element(element).is_none()).then_some((dimensions, element))
 }
 
-fn write(out: &mut String, part: &Value) -> Result<(), Refusal> {
-    match part {
-        Value::Boolean(truth) => out.push_str(&truth.to_string()),
-        Value::Integer(number) => out.push_str(&number.to_string()),
-        Value::Double(number) => out.push_str(&number.to_string()),
-        Value::Text(text) => {
-            out.push('"');
-            for letter in text.chars() {
-                if matches!(letter, '\\' | '"') {
-                    out.push('\\');
-                }
-                out.push(letter);
-            }
-            out.push('"');
-        }
-        _ => return Err(Refusal::new("0A000", "not supported: binary arrays of this type")),
+fn write(out: &mut String, part: &Value) {
+    let Some(text) = part.text() else { return out.push_str("NULL") };
+    // What cannot be taken for a sign of the list stands without quotes.
+    if matches!(part, Value::Boolean(_) | Value::Integer(_) | Value::Double(_)) {
+        return out.push_str(&text);
     }
-    Ok(())
+    out.push('"');
+    for letter in text.chars() {
+        if matches!(letter, '\\' | '"') {
+            out.push('\\');
+        }
+        out.push(letter);
+    }
+    out.push('"');
 }
 
 #[cfg(test)]

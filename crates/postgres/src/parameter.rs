@@ -63,6 +63,10 @@ fn declared(kind: u32, text: &str) -> Option<Value> {
             }
         }
         oid::DATE => Value::Date(parse::date(text)?),
+        oid::INTERVAL => {
+            let (months, days, microseconds) = parse::interval(text)?;
+            Value::Interval { months, days, microseconds }
+        }
         oid::TIMESTAMP | oid::TIMESTAMPTZ => match parse::timestamp(text).filter(|(time, _)| time % 1000 == 0)? {
             (time, _) if kind == oid::TIMESTAMPTZ => Value::TimestampTz(time),
             (time, false) => Value::Timestamp(time),
@@ -101,6 +105,7 @@ fn binary(kind: u32, bytes: &[u8]) -> Result<Value, Refusal> {
         oid::TIME => number(8).map(Value::Time),
         oid::TIMESTAMP => number(8).and_then(nanoseconds).map(Value::Timestamp),
         oid::TIMESTAMPTZ => number(8).and_then(nanoseconds).map(Value::TimestampTz),
+        oid::INTERVAL => interval(bytes),
         oid::UUID => bytes.try_into().ok().map(Value::Uuid),
         oid::NUMERIC => numeric(bytes),
         oid::OID => bytes.try_into().ok().map(|bytes| Value::Integer(u32::from_be_bytes(bytes).into())),
@@ -122,6 +127,15 @@ fn days(days: i64) -> Option<i32> {
 fn nanoseconds(ticks: i64) -> Option<i128> {
     let is_finite = ticks > i64::MIN && ticks < i64::MAX;
     is_finite.then(|| (i128::from(ticks) + i128::from(EPOCH_MICROSECONDS)) * 1000)
+}
+
+/// A span of time: microseconds, days, months.
+fn interval(bytes: &[u8]) -> Option<Value> {
+    let mut body = Body::new(bytes);
+    let microseconds = (i64::from(body.i32().ok()?) << 32) | i64::from(body.u32().ok()?);
+    let (days, months) = (body.i32().ok()?, body.i32().ok()?);
+    body.end().ok()?;
+    Some(Value::Interval { months, days, microseconds })
 }
 
 /// Digits to base 10,000, the first of which has the given weight. NaN and infinities are no NUMERIC here.
@@ -172,6 +186,7 @@ mod tests {
         for length in [0, 1, 2, 3, 5, 8] {
             assert_eq!(value(oid::INT4, &vec![1; length]), None);
         }
+        let span = |months, days, microseconds| Value::Interval { months, days, microseconds };
         for (declared, text, wanted) in [
             (oid::NUMERIC, "1.005", Value::Decimal { unscaled: 1005, scale: 3 }),
             (oid::NUMERIC, "-2e3", Value::Decimal { unscaled: -2000, scale: 0 }),
@@ -179,6 +194,11 @@ mod tests {
             (oid::DATE, "1970-01-02", Value::Date(1)),
             (oid::TIMESTAMP, "1970-01-01 00:00:01", Value::Timestamp(1_000_000_000)),
             (oid::TIMESTAMP, "now", Value::Text("now".into())),
+            (oid::INTERVAL, "1 years 2 mons -3 days -00:00:01.5", span(14, -3, -1_500_000)),
+            (oid::INTERVAL, "0 years 0 mons 2 days 4 hours 0 mins 0.5 secs", span(0, 2, 14_400_500_000)),
+            (oid::INTERVAL, "1 days 5 seconds 7 microseconds", span(0, 1, 5_000_007)),
+            (oid::INTERVAL, "90", span(0, 0, 90_000_000)),
+            (oid::INTERVAL, "soon", Value::Text("soon".into())),
             (0, "1.005", Value::Text("1.005".into())),
         ] {
             assert_eq!(read(declared, Format::Text, text.as_bytes()).ok(), Some(wanted), "{text}");
@@ -186,6 +206,9 @@ mod tests {
         // 12345.678 is 1 * 10,000 + 2345 + 6780 / 10,000.
         let bytes = [0, 3, 0, 1, 0, 0, 0, 3, 0, 1, 0x09, 0x29, 0x1a, 0x7c];
         assert_eq!(value(oid::NUMERIC, &bytes), Some(Value::Decimal { unscaled: 12_345_678, scale: 3 }));
+        let bytes_of_span = [[0xff; 8].as_slice(), &[0, 0, 0, 2], &[0, 0, 0, 14]].concat();
+        assert_eq!(value(oid::INTERVAL, &bytes_of_span), Some(span(14, 2, -1)));
+        assert_eq!(value(oid::INTERVAL, &bytes_of_span[1..]), None);
         let nan = [0, 0, 0, 0, 0xc0, 0, 0, 0];
         assert_eq!(value(oid::NUMERIC, &nan), None);
         assert_eq!(read(oid::INT8, Format::Text, b" 12 ").ok(), Some(Value::Integer(12)));

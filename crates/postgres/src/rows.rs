@@ -106,15 +106,17 @@ fn as_text<'a>(field: &'a Field, column: &'a dyn Array) -> Put<'a> {
             true
         });
     }
+    let are_truths = matches!(column.data_type(), DataType::List(of) if *of.data_type() == DataType::Boolean);
     let is_vector = matches!(column.data_type(), DataType::List(_)) && Told::of(field).is_vector();
     let scratch = Cell::new(String::new());
     Box::new(move |out, row| {
         let mut text = scratch.take();
         text.clear();
         let is_written = write_cell(&mut text, column, row).is_ok();
-        match is_vector {
-            true => out.extend_from_slice(text.trim_matches(['{', '}']).replace(',', " ").as_bytes()),
-            false => out.extend_from_slice(text.as_bytes()),
+        match (is_vector, are_truths) {
+            (true, _) => out.extend_from_slice(text.trim_matches(['{', '}']).replace(',', " ").as_bytes()),
+            (_, true) => out.extend_from_slice(text.replace("true", "t").replace("false", "f").as_bytes()),
+            _ => out.extend_from_slice(text.as_bytes()),
         }
         scratch.set(text);
         is_written

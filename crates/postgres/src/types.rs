@@ -1,6 +1,6 @@
 //! Types as clients know them: numbers that PostgreSQL gave them.
 
-use counterfoil::arrow::datatypes::{DataType, Field, TimeUnit};
+use counterfoil::arrow::datatypes::{DataType, Field, IntervalUnit, TimeUnit};
 use counterfoil::{TYPE_OF, is_uuid};
 
 use crate::array;
@@ -107,6 +107,7 @@ pub fn of_parameter(oid: u32) -> Option<DataType> {
         oid::TIMESTAMP => DataType::Timestamp(TimeUnit::Microsecond, None),
         oid::TIMESTAMPTZ => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
         oid::NUMERIC => DataType::Decimal128(38, 10),
+        oid::INTERVAL => DataType::Interval(IntervalUnit::MonthDayNano),
         // A text stands for what is wanted where it stands, so it says nothing.
         _ => return None,
     })

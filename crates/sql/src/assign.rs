@@ -91,6 +91,8 @@ pub fn assign(value: &Value, kind: &Type) -> Result<Stored, Misfit> {
             _ => Err(Misfit::Kind),
         },
         Value::Timestamp(nanoseconds) | Value::TimestampTz(nanoseconds) => instant(*nanoseconds, kind),
+        // No column is one.
+        Value::Interval { .. } => Err(Misfit::Kind),
     }
 }
 

@@ -117,6 +117,7 @@ impl Session {
         for (place, array) in catalog::array_parameters(statement) {
             parameters.get_mut(place).into_iter().for_each(|known| *known = known.take().or(Some(array.clone())));
         }
+        let lists = parameters::one_of_each(&mut statement.clone());
         let mut columns = None;
         for question in self.questions(statement)? {
             let plan = match self.plan_open(&question.query, given, Unbound::Open) {
@@ -135,12 +136,24 @@ impl Session {
                 columns = Some(naming::shown(&Arc::new(Schema::new(fields.collect::<Vec<_>>()))));
             }
         }
+        for list in lists {
+            if let Some(Some(part)) = parameters.get_mut(list)
+                && !matches!(part.data_type(), DataType::List(_))
+            {
+                *part = Arc::new(Field::new_list(
+                    "",
+                    part.as_ref().clone().with_name(Field::LIST_FIELD_DEFAULT_NAME),
+                    true,
+                ));
+            }
+        }
         Ok(Description { parameters, columns })
     }
 
     fn plan_open(&mut self, query: &Query, given: &[Option<DataType>], unbound: Unbound) -> Result<LogicalPlan> {
         let mut statement = Statement::Query(Box::new(query.clone()));
         naming::name_columns(&mut statement, self.names);
+        parameters::one_of_each(&mut statement);
         parameters::open(&mut statement, given, unbound)?;
         let snapshot = self.view()?;
         self.planner.plan(statement, &snapshot, Vec::new())
@@ -298,6 +311,12 @@ fn concluded(expr: &Planned, counts_rows: bool) -> Option<(&Placeholder, FieldRe
         Planned::ScalarFunction(call) if call.func.name() == functions::TO_UUID => match call.args.as_slice() {
             [Planned::Placeholder(placeholder @ Placeholder { field: None, .. })] => {
                 Some((placeholder, Arc::new(types::with_uuid(Field::new("", DataType::Utf8View, true)))))
+            }
+            _ => None,
+        },
+        Planned::ScalarFunction(call) if call.func.name() == functions::TO_BYTEA => match call.args.as_slice() {
+            [Planned::Placeholder(placeholder @ Placeholder { field: None, .. })] => {
+                Some((placeholder, Arc::new(Field::new("", DataType::BinaryView, true))))
             }
             _ => None,
         },

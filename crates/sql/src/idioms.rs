@@ -271,7 +271,7 @@ fn whole_interval(interval: &Interval) -> Option<Expr> {
 }
 
 /// An interval with times (`04:05:06`) and years with months (`1-2`) written out; `None` if there are none.
-fn interval_text(text: &str) -> Option<String> {
+pub(crate) fn interval_text(text: &str) -> Option<String> {
     let mut changed = false;
     let parts = text.split_whitespace().map(|part| {
         let (sign, digits) = match part.strip_prefix('-') {

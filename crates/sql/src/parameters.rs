@@ -151,9 +151,36 @@ fn null_of(kind: &DataType) -> Expr {
         DataType::Time64(_) => SqlType::Time(None, TimezoneInfo::None),
         DataType::Timestamp(_, None) => SqlType::Timestamp(None, TimezoneInfo::None),
         DataType::Timestamp(_, Some(_)) => SqlType::Timestamp(None, TimezoneInfo::WithTimeZone),
+        DataType::Interval(_) => SqlType::Interval { fields: None, precision: None },
         _ => return null(),
     };
     Expr::Cast { kind: CastKind::Cast, expr: Box::new(null()), data_type, array: false, format: None }
+}
+
+/// The places of parameters that are looked for values in (`id = ANY ($1)`) without a word of what they are; in their stead, one of
+/// these values: what it is can be concluded.
+pub(crate) fn one_of_each(statement: &mut Statement) -> Vec<usize> {
+    let mut places = Vec::new();
+    let _ = visit_expressions_mut(statement, |expr: &mut Expr| {
+        if let Expr::AnyOp { left, compare_op, right, .. } | Expr::AllOp { left, compare_op, right } = expr
+            && let Some(place) = place_of(right)
+        {
+            places.push(place);
+            let (left, right) = (left.clone(), right.clone());
+            *expr = Expr::BinaryOp { left, op: compare_op.clone(), right };
+        }
+        ControlFlow::<()>::Continue(())
+    });
+    places
+}
+
+/// The place of a parameter that stands alone.
+fn place_of(expr: &Expr) -> Option<usize> {
+    match expr {
+        Expr::Nested(inner) => place_of(inner),
+        Expr::Value(ValueWithSpan { value: Literal::Placeholder(name), .. }) => index(name).ok(),
+        _ => None,
+    }
 }
 
 /// Whether a parameter stands in an expression.
@@ -206,6 +233,9 @@ pub(crate) fn literal(value: &Value) -> Expr {
         Value::TimestampTz(nanoseconds) => {
             let text = shown(&|text| crate::text::timestamp(text, *nanoseconds, true));
             cast(text, SqlType::Timestamp(None, TimezoneInfo::WithTimeZone))
+        }
+        Value::Interval { .. } => {
+            cast(value.text().unwrap_or_default(), SqlType::Interval { fields: None, precision: None })
         }
         Value::Uuid(bytes) => quoted(shown(&|text| crate::text::uuid(text, bytes))),
     }

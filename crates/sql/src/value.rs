@@ -37,6 +37,15 @@ pub enum Value {
     TimestampTz(i128),
     /// A UUID.
     Uuid([u8; 16]),
+    /// A span of time. Its parts do not become each other: months and days are not always as long.
+    Interval {
+        /// Months.
+        months: i32,
+        /// Days.
+        days: i32,
+        /// Microseconds.
+        microseconds: i64,
+    },
 }
 
 impl Value {
@@ -55,7 +64,38 @@ impl Value {
             Value::Timestamp(_) => "timestamp",
             Value::TimestampTz(_) => "timestamp with time zone",
             Value::Uuid(_) => "uuid",
+            Value::Interval { .. } => "interval",
         }
+    }
+}
+
+impl Value {
+    /// A text that a cast to its type makes the same value again; none for NULL.
+    pub fn text(&self) -> Option<String> {
+        let mut text = String::new();
+        match self {
+            Value::Null => return None,
+            Value::Boolean(truth) => text.push_str(if *truth { "true" } else { "false" }),
+            Value::Integer(number) => text.push_str(&number.to_string()),
+            Value::Double(number) => text.push_str(&number.to_string()),
+            Value::Decimal { unscaled, scale } => crate::text::decimal(&mut text, *unscaled, *scale as i8),
+            Value::Text(own) => text.push_str(own),
+            Value::Bytes(bytes) => {
+                text.push_str("\\x");
+                bytes.iter().for_each(|byte| text.push_str(&format!("{byte:02x}")));
+            }
+            Value::Date(days) => crate::text::date(&mut text, i64::from(*days)),
+            Value::Time(microseconds) => crate::text::time(&mut text, i128::from(*microseconds) * 1000),
+            Value::Timestamp(nanoseconds) => crate::text::timestamp(&mut text, *nanoseconds, false),
+            Value::TimestampTz(nanoseconds) => crate::text::timestamp(&mut text, *nanoseconds, true),
+            Value::Uuid(bytes) => crate::text::uuid(&mut text, bytes),
+            Value::Interval { months, days, microseconds } => {
+                let (sign, ticks) = (if *microseconds < 0 { "-" } else { "" }, microseconds.unsigned_abs());
+                let (seconds, rest) = (ticks / 1_000_000, ticks % 1_000_000);
+                text.push_str(&format!("{months} months {days} days {sign}{seconds}.{rest:06} seconds"));
+            }
+        }
+        Some(text)
     }
 }
 
@@ -98,6 +138,9 @@ impl<T: Into<Value>> From<Option<T>> for Value {
 
 /// Texts of the types, read. Every function answers `None` for a text that is not of its type.
 pub mod parse {
+    use datafusion::arrow::compute::kernels::cast_utils::{
+        IntervalParseConfig, IntervalUnit, parse_interval_month_day_nano_config,
+    };
     use datafusion::arrow::datatypes::{DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, i256};
     use datafusion::scalar::ScalarValue;
 
@@ -261,6 +304,14 @@ pub mod parse {
         let offset = (hours * 60 + minutes) * 60 + seconds;
         let offset = if text.as_bytes()[at] == b'-' { -offset } else { offset };
         Some((text[..at].trim_end(), Some(offset)))
+    }
+
+    /// `1 year 2 mons -3 days 04:05:06.7`, a number for as many seconds: months, days and microseconds.
+    pub fn interval(text: &str) -> Option<(i32, i32, i64)> {
+        let written = crate::idioms::interval_text(text);
+        let config = IntervalParseConfig::new(IntervalUnit::Second);
+        let span = parse_interval_month_day_nano_config(written.as_deref().unwrap_or(text).trim(), config).ok()?;
+        Some((span.months, span.days, span.nanoseconds / 1000))
     }
 
     /// 32 hexadecimal digits with or without dashes and braces.

@@ -75,6 +75,85 @@ fn a_change_without_returning_answers_no_rows() {
     }
 }
 
+/// Lists as parameters, where a cast says what they are and where a column beside ANY does.
+#[test]
+fn arrays_come_in_text_and_in_binary() {
+    let server = Server::new();
+    let mut client = server.client("alice");
+    client.ask(
+        "CREATE TABLE t (id INTEGER PRIMARY KEY, b BIGINT, d DATE, u UUID, n NUMERIC(10,2), s TIMESTAMP, f BOOLEAN, c VARCHAR(9));
+         INSERT INTO t VALUES
+             (1, 10, '2024-01-01', '00112233-4455-6677-8899-aabbccddeeff', 1.50, '2024-01-01 10:00', true, 'a\"b'),
+             (2, 20, '2024-01-02', NULL, 2.50, '2024-01-02', false, 'x,y')",
+    );
+    for (kind, array, text) in [
+        ("int", 1007, "{1,7}"),
+        ("bigint", 1016, "{10,11}"),
+        ("date", 1182, "{2024-01-01}"),
+        ("uuid", 2951, "{00112233-4455-6677-8899-AABBCCDDEEFF}"),
+        ("numeric", 1231, "{1.5}"),
+        ("timestamp without time zone", 1115, "{\"2024-01-01 10:00:00\"}"),
+        ("bool", 1000, "{t}"),
+        ("varchar", 1009, r#"{"a\"b"}"#),
+    ] {
+        let column = match kind {
+            "int" => "id",
+            "timestamp without time zone" => "s",
+            "bool" => "f",
+            "varchar" => "c",
+            other => &other[..1],
+        };
+        for (sql, cast) in [("ANY ($1)", ""), ("ANY ($1::", "[])")] {
+            let cast = if cast.is_empty() { String::new() } else { format!("{kind}{cast}") };
+            let sql = format!("SELECT id FROM t WHERE {column} = {sql}{cast}");
+            let told = describe(&mut client, "", &sql, &[]);
+            assert_eq!((told.error, told.parameters), (None, vec![array]), "{sql}");
+            client.send(&[bind_texts("", &[Some(text)]), execute("", 0), sync()].concat());
+            assert_eq!(client.answer(None).texts(), [["1"]], "{sql}");
+        }
+    }
+    assert_eq!(client.ask("SELECT '{1,NULL}'::int[], '{2.5}'::float8[], '{}'::int[], ARRAY[1,2]::bigint[], '{1.5,2}'::numeric[], '{t,f}'::bool[]").texts(), [["{1,NULL}", "{2.5}", "{}", "{1,2}", "{1.5,2.0}", "{t,f}"]]);
+    assert_eq!(client.ask("SELECT '{a}'::int[]").code(), "22P02");
+    // In binary, with a type and without.
+    let array = |element: u32, part: &[u8]| {
+        let head = [1, 0, element, 1, 1, part.len() as u32].map(u32::to_be_bytes).concat();
+        [head.as_slice(), part].concat()
+    };
+    let id: Vec<u8> = (0..16).map(|digit| digit * 0x11).collect();
+    for (column, element, part) in [
+        ("id", INT4, 1i32.to_be_bytes().to_vec()),
+        ("b", INT8, 10i64.to_be_bytes().to_vec()),
+        ("d", 1082, 8766i32.to_be_bytes().to_vec()),
+        ("u", UUID, id),
+        ("s", 1114, 757_418_400_000_000i64.to_be_bytes().to_vec()),
+        ("c", TEXT, b"a\"b".to_vec()),
+    ] {
+        let sql = format!("SELECT id FROM t WHERE {column} = ANY ($1) AND NOT ({column} <> ALL ($1))");
+        client.send(&[parse("", &sql, &[]), bind("", "", &[Some(&array(element, &part))], 0)].concat());
+        client.send(&[execute("", 0), sync()].concat());
+        assert_eq!(client.answer(None).texts(), [["1"]], "{sql}");
+    }
+    client.send(&[parse("", "SELECT id FROM t WHERE id = ANY ($1::int[])", &[]), bind("", "", &[None], 0)].concat());
+    client.send(&[execute("", 0), sync()].concat());
+    assert!(client.answer(None).texts().is_empty());
+}
+
+#[test]
+fn spans_come_in_binary_and_bytes_are_bytes() {
+    let server = Server::new();
+    let mut client = server.client("alice");
+    let span = [90_000_000i64.to_be_bytes().as_slice(), &(-2i32).to_be_bytes(), &14i32.to_be_bytes()].concat();
+    let sql = "SELECT TIMESTAMP '2024-01-31 10:00:00' + $1, $1";
+    client.send(&[parse("", sql, &[1186]), bind("", "", &[Some(&span)], 0), execute("", 0), sync()].concat());
+    assert_eq!(client.answer(None).texts(), [["2025-03-29 10:01:30", "1 year 2 mons -2 days 00:01:30"]]);
+    client.ask("CREATE TABLE t (raw BYTEA)");
+    let told = describe(&mut client, "", "INSERT INTO t VALUES ($1::bytea)", &[]);
+    assert_eq!((told.error, told.parameters), (None, vec![17]));
+    client.send(&[bind("", "", &[Some(&[0, 0xff])], 0), execute("", 0), sync()].concat());
+    assert_eq!(client.answer(None).error, None);
+    assert_eq!(client.ask("SELECT raw FROM t").texts(), [["\\x00ff"]]);
+}
+
 #[test]
 fn spans_and_what_postgresql_does_not_have_go_in_binary() {
     let server = Server::new();

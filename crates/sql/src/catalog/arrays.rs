@@ -31,7 +31,10 @@ fn part(of: &ArrayElemTypeDef) -> Option<Field> {
     let ArrayElemTypeDef::SquareBracket(kind, _) = of else { return None };
     let name = kind.to_string().to_lowercase();
     let name = name.strip_prefix(SCHEMA).and_then(|name| name.strip_prefix('.')).unwrap_or(&name);
+    // With the bounds that stand behind some of them.
+    let starts_with = |words: &[&str]| words.contains(&name.split(['(', ' ']).next().unwrap_or_default());
     let kind = match name {
+        "uuid" => return Some(crate::types::with_uuid(Field::new_list_field(DataType::Utf8View, true))),
         "bool" | "boolean" => DataType::Boolean,
         "int2" | "smallint" => DataType::Int16,
         "int4" | "int" | "integer" => DataType::Int32,
@@ -41,9 +44,14 @@ fn part(of: &ArrayElemTypeDef) -> Option<Field> {
         "float8" | "double precision" => DataType::Float64,
         "bytea" => DataType::Binary,
         "date" => DataType::Date32,
-        "timestamp" => DataType::Timestamp(TimeUnit::Microsecond, None),
-        "timestamptz" => DataType::Timestamp(TimeUnit::Microsecond, Some(crate::types::UTC.into())),
-        "name" | "\"char\"" | "text" | "varchar" => DataType::Utf8,
+        "time" | "time without time zone" => DataType::Time64(TimeUnit::Microsecond),
+        "timestamp" | "timestamp without time zone" => DataType::Timestamp(TimeUnit::Microsecond, None),
+        "timestamptz" | "timestamp with time zone" => {
+            DataType::Timestamp(TimeUnit::Microsecond, Some(crate::types::UTC.into()))
+        }
+        "name" | "\"char\"" | "text" => DataType::Utf8,
+        _ if starts_with(&["numeric", "decimal"]) => DataType::Decimal128(38, 10),
+        _ if starts_with(&["varchar", "character", "char", "bpchar"]) => DataType::Utf8,
         _ => return None,
     };
     let field = Field::new_list_field(kind, true);

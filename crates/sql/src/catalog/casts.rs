@@ -6,10 +6,12 @@
 //! | `x::regproc`, `::name`, `::"char"` | texts |
 //! | `x::oid` | an unsigned number |
 //! | `x::text[]`, `::name[]`, `::int2[]`, `::oid[]` | a list; one that is written out, its parts |
+//! | `'{1,2}'::int[]` and lists of other types | its parts; of a parameter that is not given, NULL |
 
+use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
-    Array, ArrayElemTypeDef, CastKind, DataType as SqlType, Expr, ObjectName, ObjectNamePart, Value as Literal,
-    ValueWithSpan,
+    Array, ArrayElemTypeDef, CaseWhen, CastKind, DataType as SqlType, ExactNumberInfo, Expr, ObjectName,
+    ObjectNamePart, Value as Literal, ValueWithSpan,
 };
 
 use super::SCHEMA;
@@ -103,21 +105,11 @@ fn list(inner: &Expr, of: &ArrayElemTypeDef) -> Option<Expr> {
             OBJECTS
         }
         (SqlType::Int2(_), _) | (_, Some("int2")) => INTEGERS,
-        _ => return None,
+        _ => return parts_of(inner, element),
     };
     match texts_in(inner) {
         Some(elements) => {
-            let element = |part: Expr| {
-                let cast = |data_type| Expr::Cast {
-                    kind: CastKind::Cast,
-                    expr: Box::new(part.clone()),
-                    data_type,
-                    array: false,
-                    format: None,
-                };
-                rewritten(&cast(element.as_ref().clone())).unwrap_or_else(|| cast(element.as_ref().clone()))
-            };
-            let elem: Vec<Expr> = elements.into_iter().map(element).collect();
+            let elem: Vec<Expr> = elements.into_iter().map(|part| cast_to(part, element)).collect();
             match elem.is_empty() {
                 true => Some(call(function, vec![inner.clone()])),
                 false => Some(Expr::Array(Array { elem, named: true })),
@@ -125,6 +117,48 @@ fn list(inner: &Expr, of: &ArrayElemTypeDef) -> Option<Expr> {
         }
         None => Some(call(function, vec![inner.clone()])),
     }
+}
+
+/// A list whose parts are known, each of them as this type.
+fn parts_of(list: &Expr, element: &SqlType) -> Option<Expr> {
+    let written = |elem: Vec<Expr>| Expr::Array(Array { elem, named: true });
+    if let Some(parts) = texts_in(list) {
+        let element = &with_digits(element, &parts);
+        return Some(written(parts.into_iter().map(|part| cast_to(part, element)).collect()));
+    }
+    match list {
+        Expr::Nested(inner) => parts_of(inner, element),
+        Expr::Array(Array { elem, .. }) => {
+            Some(written(elem.iter().map(|part| cast_to(part.clone(), element)).collect()))
+        }
+        Expr::Value(ValueWithSpan { value: Literal::Null | Literal::Placeholder(_), .. }) => {
+            // A list of this type that is NULL.
+            let null = || Expr::Value(Literal::Null.into());
+            let never = CaseWhen {
+                condition: Expr::Value(Literal::Boolean(false).into()),
+                result: written(vec![cast_to(null(), element)]),
+            };
+            let (case_token, end_token) = (AttachedToken::empty(), AttachedToken::empty());
+            Some(Expr::Case { case_token, end_token, operand: None, conditions: vec![never], else_result: None })
+        }
+        _ => None,
+    }
+}
+
+/// NUMERIC with as many digits behind the point as the longest of these parts has: in a list all have as many.
+fn with_digits(element: &SqlType, parts: &[Expr]) -> SqlType {
+    let (SqlType::Numeric(ExactNumberInfo::None) | SqlType::Decimal(ExactNumberInfo::None)) = element else {
+        return element.clone();
+    };
+    let digits = |part: &Expr| text_of(part).and_then(|text| Some(text.trim().split_once('.')?.1.len() as i64));
+    let scale = parts.iter().filter_map(digits).max().unwrap_or(0);
+    SqlType::Numeric(ExactNumberInfo::PrecisionAndScale(38, scale.min(38)))
+}
+
+fn cast_to(expr: Expr, data_type: &SqlType) -> Expr {
+    let (kind, data_type) = (CastKind::Cast, data_type.clone());
+    let cast = Expr::Cast { kind, expr: Box::new(expr), data_type, array: false, format: None };
+    rewritten(&cast).unwrap_or(cast)
 }
 
 /// The parts of an array that is written as a text.

@@ -141,7 +141,7 @@ fn what_only_postgresql_has_is_not_supported() {
     for (sql, expected) in [
         ("SELECT age(now(), now())", "function age"),
         ("SELECT 1::money", "type money"),
-        ("SELECT '{1,2}'::int[]", "casts to arrays"),
+        ("SELECT a::text::int[] FROM t", "casts to arrays"),
         ("SELECT @ -5", "operator @"),
         ("SELECT extract(century FROM date '2024-01-01')", "the part century of a date"),
         ("SELECT * FROM t TABLESAMPLE BERNOULLI (10)", "TABLESAMPLE"),
