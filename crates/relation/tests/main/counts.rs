@@ -110,13 +110,15 @@ fn what_one_index_says_whole_is_counted_by_its_entries() {
     let listed = Test::In { column: 0, constants: [1, 2, 2, 50].map(Constant::Whole).to_vec() };
     assert_eq!(counted(&mut bench, &table, vec![Test::All(vec![listed])]), by_entries(20));
     assert_eq!(counted(&mut bench, &table, vec![Test::Null { column: 1, wanted: true }]), by_entries(0));
+    // NULL is between no bounds.
+    let is_there = Test::Null { column: 0, wanted: false };
+    assert_eq!(counted(&mut bench, &table, vec![n(Comparison::Less, 9), is_there]), by_entries(90));
     // What an index does not say, or not whole, is asked of rows.
     for (tests, expected) in [
         (vec![n(Comparison::Equal, 7), equal(1, &Value::Text("text 7".into()))], 10),
         (vec![n(Comparison::Equal, 7), n(Comparison::Equal, 8)], 0),
         (vec![n(Comparison::Less, 9), n(Comparison::Less, 2)], 20),
         (vec![n(Comparison::Equal, 7), n(Comparison::Unequal, 7)], 0),
-        (vec![n(Comparison::Less, 9), Test::Null { column: 0, wanted: false }], 90),
         (vec![Test::Any(vec![n(Comparison::Equal, 7), equal(2, &Value::Double(8.0))])], 20),
         (vec![Test::Never], 0),
         (vec![], 200),
