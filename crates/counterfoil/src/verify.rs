@@ -28,7 +28,7 @@ pub struct TableCheck {
     pub table: String,
     /// Rows read.
     pub rows: u64,
-    /// Index entries read.
+    /// Index entries checked, those of rows in no run yet among them.
     pub entries: u64,
     /// References followed.
     pub references: u64,

@@ -26,6 +26,14 @@ const PIECE_ROWS: usize = few_or_many(16, 4096);
 /// Candidates confirmed at a time where one is enough.
 const FEW_ROWS: usize = 64;
 
+/// Where an entry is.
+pub(crate) enum Place {
+    /// In memory, worked out from a row that no run knows yet.
+    Fresh,
+    /// In a run.
+    Run,
+}
+
 /// An index opened for one view.
 pub(crate) struct IndexReader<'a> {
     shared: &'a Shared,
@@ -402,11 +410,11 @@ impl IndexReader<'_> {
         Ok(self.confirm(&[row], range)?.first().map(|(_, row)| *row))
     }
 
-    /// Whether the index has the entry of a row under a key.
-    pub(crate) fn holds(&self, key: &[u8], row: RowId) -> Result<bool, Error> {
+    /// Where the index has the entry of a row under a key, if it has it.
+    pub(crate) fn place_of(&self, key: &[u8], row: RowId) -> Result<Option<Place>, Error> {
         let entry = entry(key, row);
         if self.fresh.holds(&entry) {
-            return Ok(true);
+            return Ok(Some(Place::Fresh));
         }
         let named = self.access.named();
         for run in self.files.runs.iter().filter(|run| run.first <= entry && entry <= run.last) {
@@ -414,11 +422,11 @@ impl IndexReader<'_> {
             if head.may_hold(self.view, run, stored(key)).map_err(&named)? {
                 let cursor = head.seek(self.view, run, &entry).map_err(&named)?;
                 if cursor.current() == Some(&entry) {
-                    return Ok(true);
+                    return Ok(Some(Place::Run));
                 }
             }
         }
-        Ok(false)
+        Ok(None)
     }
 
     /// The runs of the index.

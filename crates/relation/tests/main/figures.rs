@@ -81,6 +81,17 @@ fn rows_in_one_piece_stay_where_they_are() {
     bench.verify();
 }
 
+/// What verification says of an index does not depend on how much of it is in runs.
+#[test]
+fn entries_are_checked_whether_or_not_a_run_has_them() {
+    for fresh_rows in [1500, 15_000, 1 << 20] {
+        let mut bench = filled(fresh_rows);
+        let view = bench.writer.pending();
+        let report = bench.relations.verify(&view, &mut |_| {}).unwrap();
+        assert_eq!((report.tables[0].rows, report.tables[0].entries), (20_000, 40_000), "{fresh_rows} fresh rows");
+    }
+}
+
 /// All pages in which containers may lie.
 fn pages(bench: &Bench) -> Vec<Vec<u8>> {
     let read = |page| {
