@@ -64,7 +64,8 @@ impl From<log::Error> for Error {
             log::Cause::CounterLost { .. } => Error::new(Kind::CounterLost, text).advise(ADOPT),
             log::Cause::CounterHeld { process } => held(*process),
             log::Cause::CounterFailed { operation, code } => counter_failed(operation, *code),
-            log::Cause::Full { pinned: Some(_), .. } => Error::new(Kind::Full, text).advise("end the readers"),
+            log::Cause::Full { pinned: Some(_), .. } => Error::new(Kind::Full, text)
+                .advise("end the readers, or try again later: one is waited for five minutes, unless snapshot_max_age says otherwise"),
             log::Cause::Full { .. } => Error::new(Kind::Full, text).advise(
                 "drop or truncate a table, delete rows that lie together, or restore a backup into a larger database",
             ),

@@ -229,8 +229,8 @@ impl Options {
         Self { lock_timeout, ..self }
     }
 
-    /// How long the snapshot of a reader in another process holds up the reuse of space. What is older may end with
-    /// [`Kind::SnapshotTooOld`].
+    /// How long the snapshot of a reader in another process holds up the reuse of space, from when a statement last began with
+    /// it: five minutes unless told otherwise. What is older may end with [`Kind::SnapshotTooOld`].
     #[must_use]
     pub fn snapshot_max_age(self, snapshot_max_age: Duration) -> Self {
         Self { snapshot_max_age, ..self }

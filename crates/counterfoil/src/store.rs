@@ -93,12 +93,12 @@ struct Reading {
 struct Held {
     snapshot: Snapshot,
     since: Instant,
-    _pin: Option<Pin>,
+    pin: Option<Pin>,
 }
 
 impl Held {
     fn new(snapshot: Snapshot, pin: Option<Pin>) -> Self {
-        Self { snapshot, since: Instant::now(), _pin: pin }
+        Self { snapshot, since: Instant::now(), pin }
     }
 }
 
@@ -343,6 +343,8 @@ impl Reading {
         let Self { recovered, mut held } = self;
         let stale = held.iter().all(|held| held.since.elapsed() > volume.options.snapshot_max_age);
         let before = recovered.commit();
+        // Before the spine is followed: whoever commits after that waits for us as for somebody who begins now.
+        held.last().and_then(|held| held.pin.as_ref()).map(Pin::renew).transpose()?;
         let recovered = match recovered.catch_up() {
             Err(error) if stale || volume.window_left(&error) => {
                 let begun = Self::begin(volume, pins)?.0;
@@ -564,7 +566,10 @@ impl OtherReaders {
             let Some(commit) = self.pins.oldest_in(from..COMMIT_MAX)? else { break None };
             let since = self.seen.get(&commit).copied().unwrap_or(now);
             seen.insert(commit, since);
-            if commit == 0 || now.duration_since(since) <= self.age_max {
+            // Where writers come and go, none of them sees a reader for long.
+            let is_old =
+                now.duration_since(since) > self.age_max || self.pins.have_all_begun_before(commit, self.age_max)?;
+            if commit == 0 || !is_old {
                 break Some(commit);
             }
             from = commit + 1;

@@ -1,5 +1,7 @@
 //! A database that has reached its size limit: what can be deleted still can.
 
+use std::time::Duration;
+
 use counterfoil::{Connection, Counter, Database, Error, Key, Kind, Options, Outcome};
 use tempfile::TempDir;
 
@@ -71,6 +73,33 @@ fn a_transaction_that_deletes_and_inserts_is_not_given_what_is_kept_for_deletion
     assert_eq!(run(&mut connection, &both).err().map(|error| error.kind()), Some(Kind::Full));
     run(&mut connection, "ROLLBACK").expect("rolls back");
     run(&mut connection, "DELETE FROM t").expect("deletes");
+}
+
+/// Writers that come and go do not begin to wait for a reader anew, each for itself.
+#[test]
+fn a_reader_holds_space_for_its_time_and_no_longer() {
+    const AGE: Duration = Duration::from_secs(2);
+    let folder = tempfile::tempdir().expect("a folder");
+    let (database, connection, rows) = full(&folder);
+    drop(connection);
+    database.close().expect("closes");
+    let write = |age: Duration, sql: &str| -> Result<u64, Error> {
+        let database = Database::open(limited(&folder).snapshot_max_age(age))?;
+        let written = run(&mut database.connect()?, sql);
+        database.close().and(written)
+    };
+    let fill = format!("INSERT INTO t SELECT v, repeat('x', 1000) FROM generate_series(1, {}) s(v)", rows / 2);
+    let reader = Database::open(limited(&folder).snapshot_max_age(AGE).cache_bytes(0)).expect("opens");
+    let mut reading = reader.connect().expect("connects");
+    run(&mut reading, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM t").expect("reads");
+    assert_eq!(write(Duration::from_secs(300), "DELETE FROM t").expect("deletes") as i64, rows);
+    let held = write(Duration::from_secs(300), &fill).expect_err("what the reader needs is kept");
+    assert_eq!(held.kind(), Kind::Full);
+    assert!(held.to_string().contains("while a reader holds snapshot"), "{held}");
+    std::thread::sleep(AGE + Duration::from_secs(2));
+    assert_eq!(write(AGE, &fill).expect("it has had its time") as i64, rows / 2);
+    let late = run(&mut reading, "SELECT max(b) FROM t").map_err(|error| error.kind());
+    assert!(matches!(late, Ok(_) | Err(Kind::SnapshotTooOld)), "{late:?}");
 }
 
 /// What a commit frees can be granted when it is counted. Nobody waits a second for that.

@@ -4,6 +4,7 @@
 //! byte 2^62        exclusive   the one writer
 //! byte 2^62 + 1    exclusive   the same, as a classic lock: the kernel tells others its process number
 //! byte 2^62 + 16 + n   shared  a reader that needs the snapshot of commit n
+//! a byte from 2^61 on  shared  the same reader: when it last began with it (`begun`)
 //! ```
 //!
 //! All bytes lie above any data ([`crate::MEDIUM_BYTES_MAX`]), so nothing is ever written there. The locks are those of
@@ -22,6 +23,7 @@
 use core::fmt;
 use core::ops::Range;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::string::String;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -33,6 +35,7 @@ use nix::libc;
 use crate::raw::{Handle, typed};
 use crate::{Error, Operation, PageNumber};
 
+mod begun;
 mod file;
 
 pub use file::LockFile;
@@ -151,7 +154,14 @@ impl Drop for WriterLock {
 pub struct Pins {
     handle: Handle,
     process: u32,
-    counts: Arc<Mutex<BTreeMap<u64, usize>>>,
+    claims: Arc<Mutex<BTreeMap<u64, Claim>>>,
+}
+
+/// What the readers of one open file have claimed of a commit.
+struct Claim {
+    readers: usize,
+    /// The byte that says when the last of them began.
+    begun: Option<i64>,
 }
 
 /// One reader's claim to the snapshot of a commit, held until dropped.
@@ -163,7 +173,7 @@ pub struct Pin {
 impl Pins {
     /// The pins upon one open file. Clones share them; there is to be one per [`Handle`].
     pub fn new(handle: &Handle) -> Self {
-        Self { handle: handle.clone(), process: std::process::id(), counts: Arc::default() }
+        Self { handle: handle.clone(), process: std::process::id(), claims: Arc::default() }
     }
 
     /// Claims the snapshot of `commit`. See invariant 4 for what the caller does next.
@@ -172,13 +182,49 @@ impl Pins {
     /// [`Error::Device`] when the file system knows no locks or the number is above [`COMMIT_MAX`].
     pub fn acquire(&self, commit: u64) -> Result<Pin, Error> {
         let at = place(commit)?;
-        let mut counts = self.counts();
-        if !counts.contains_key(&commit) && !set(&self.handle, libc::F_RDLCK, at)? {
-            return Err(refused(Errno::EAGAIN));
-        }
-        *counts.entry(commit).or_insert(0) += 1;
-        drop(counts);
+        let mut claims = self.claims();
+        let claim = match claims.entry(commit) {
+            Entry::Occupied(claim) => {
+                let claim = claim.into_mut();
+                claim.begun = self.begin(commit, claim.begun)?;
+                claim
+            }
+            Entry::Vacant(free) => {
+                // First: whoever sees the pin sees when it began.
+                let begun = self.begin(commit, None)?;
+                if !set(&self.handle, libc::F_RDLCK, at)? {
+                    begun.map(|byte| set(&self.handle, libc::F_UNLCK, byte)).transpose()?;
+                    return Err(refused(Errno::EAGAIN));
+                }
+                free.insert(Claim { readers: 0, begun })
+            }
+        };
+        claim.readers += 1;
+        drop(claims);
         Ok(Pin { pins: self.clone(), commit })
+    }
+
+    /// Says that a reader begins with a commit now, and no longer that one began before; the byte that says so.
+    fn begin(&self, commit: u64, before: Option<i64>) -> Result<Option<i64>, Error> {
+        let now = begun::now(commit);
+        if now != before {
+            now.map(|byte| set(&self.handle, libc::F_RDLCK, byte)).transpose()?;
+            before.map(|byte| set(&self.handle, libc::F_UNLCK, byte)).transpose()?;
+        }
+        Ok(now)
+    }
+
+    /// Whether all readers of a commit, those of other openings, began with it longer ago than `age`. Where that is not
+    /// known, as of readers on another machine, it is not so; nor if readers of this opening have it, who are asked
+    /// otherwise.
+    ///
+    /// # Errors
+    /// [`Error::Device`] when the file system knows no locks.
+    pub fn have_all_begun_before(&self, commit: u64, age: Duration) -> Result<bool, Error> {
+        if self.claims().contains_key(&commit) {
+            return Ok(false);
+        }
+        begun::all_before(&self.handle, commit, age)
     }
 
     /// The oldest commit below `below` that anybody needs: readers of this open file, of other openings, of other
@@ -199,13 +245,13 @@ impl Pins {
         if range.is_empty() {
             return Ok(None);
         }
-        let ours = self.counts().range(range.clone()).next().map(|(commit, _)| *commit);
+        let ours = self.claims().range(range.clone()).next().map(|(commit, _)| *commit);
         let theirs = oldest_of_others(&self.handle, range.start..ours.unwrap_or(range.end))?;
         Ok(theirs.or(ours))
     }
 
-    fn counts(&self) -> MutexGuard<'_, BTreeMap<u64, usize>> {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    fn claims(&self) -> MutexGuard<'_, BTreeMap<u64, Claim>> {
+        self.claims.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -214,20 +260,31 @@ impl Pin {
     pub fn commit(&self) -> u64 {
         self.commit
     }
+
+    /// Says that somebody begins with the snapshot now, and may have it for as long as whoever claims it now.
+    ///
+    /// # Errors
+    /// As [`Pins::acquire`].
+    pub fn renew(&self) -> Result<(), Error> {
+        if let Some(claim) = self.pins.claims().get_mut(&self.commit) {
+            claim.begun = self.pins.begin(self.commit, claim.begun)?;
+        }
+        Ok(())
+    }
 }
 
 impl Drop for Pin {
     fn drop(&mut self) {
-        let mut counts = self.pins.counts();
-        match counts.get_mut(&self.commit) {
-            Some(count) if *count > 1 => *count -= 1,
+        let mut claims = self.pins.claims();
+        match claims.get_mut(&self.commit) {
+            Some(claim) if claim.readers > 1 => claim.readers -= 1,
             _ => {
-                counts.remove(&self.commit);
-                if self.pins.process == std::process::id()
-                    && let Ok(at) = place(self.commit)
-                {
-                    // As with the writer's lock, at worst it ends with the process.
-                    let _ = set(&self.pins.handle, libc::F_UNLCK, at);
+                let begun = claims.remove(&self.commit).and_then(|claim| claim.begun);
+                if self.pins.process == std::process::id() {
+                    // As with the writer's lock, at worst they end with the process.
+                    for byte in place(self.commit).ok().into_iter().chain(begun) {
+                        let _ = set(&self.pins.handle, libc::F_UNLCK, byte);
+                    }
                 }
             }
         }
@@ -236,21 +293,26 @@ impl Drop for Pin {
 
 /// The oldest commit of a range that is pinned through another opening of the file.
 fn oldest_of_others(handle: &Handle, commits: Range<u64>) -> Result<Option<u64>, Error> {
-    let mut oldest = None;
-    let first = PINS + commits.start.min(COMMIT_MAX) as i64;
-    let mut end = PINS + commits.end.min(COMMIT_MAX) as i64;
+    let bytes = PINS + commits.start.min(COMMIT_MAX) as i64..PINS + commits.end.min(COMMIT_MAX) as i64;
+    Ok(first_of_others(handle, bytes)?.map(|byte| (byte - PINS) as u64))
+}
+
+/// The first byte of some that is locked through another opening of the file.
+fn first_of_others(handle: &Handle, bytes: Range<i64>) -> Result<Option<i64>, Error> {
+    let mut found = None;
+    let mut end = bytes.end;
     // The kernel names some lock within the range; below it there may be another. Each turn ends lower.
-    while end > first {
-        let mut lock = range(libc::F_WRLCK, first, end - first);
+    while end > bytes.start {
+        let mut lock = range(libc::F_WRLCK, bytes.start, end - bytes.start);
         fcntl(handle.file(), FcntlArg::F_OFD_GETLK(&mut lock)).map_err(refused)?;
         if i32::from(lock.l_type) == libc::F_UNLCK {
             break;
         }
-        let start = lock.l_start.clamp(first, end - 1);
-        oldest = Some((start - PINS) as u64);
+        let start = lock.l_start.clamp(bytes.start, end - 1);
+        found = Some(start);
         end = start;
     }
-    Ok(oldest)
+    Ok(found)
 }
 
 fn place(commit: u64) -> Result<i64, Error> {
