@@ -56,6 +56,7 @@ pub fn on_its_way(db: &str) -> Option<Unfinished> {
 }
 
 pub fn backup(context: &Context, arguments: &Backup) -> Result<()> {
+    terminal::when_interrupted("there is no backup");
     let database = context.open_to_read(&arguments.db)?;
     let _unfinished = on_its_way(&arguments.file.to_string_lossy());
     let bar = Bar::begin("copying");

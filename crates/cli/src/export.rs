@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use counterfoil::{Connection, Database, Error, Kind, Rows, quoted};
 
 use crate::arguments::{Export, Format};
+use crate::begun::Begun;
 use crate::context::Context;
 use crate::failure::{Result, misuse};
 use crate::import::format_of;
@@ -14,6 +15,8 @@ use crate::private;
 use crate::terminal::{self, Unfinished, counted};
 
 pub fn run(context: &Context, arguments: &Export) -> Result<()> {
+    let is_kept = arguments.what.last().is_none_or(|path| path.as_os_str() != "-");
+    terminal::when_interrupted(if is_kept { "nothing was exported" } else { "not all rows were written" });
     // One snapshot for the schema, all tables and the records.
     let database = Database::open(context.options(&arguments.db)?.read_only(true).as_of_opening(true))?;
     if let Some(folder) = &arguments.all {
@@ -116,7 +119,7 @@ fn all(database: &Database, folder: &Path, arguments: &Export) -> Result<()> {
         Some(_) => return Err(misuse("--all writes csv, jsonl or parquet").into()),
     };
     let style = Style { format, null: None, header: true, delimiter: b',' };
-    std::fs::create_dir(folder).map_err(|error| Error::host("make the folder", folder.display(), &error))?;
+    let begun = Begun::folder(folder)?;
     let mut connection = database.connect()?;
     let mut tables = database.filled_table_names()?;
     tables.extend(database.kept_apart_names()?);
@@ -131,6 +134,7 @@ fn all(database: &Database, folder: &Path, arguments: &Export) -> Result<()> {
     private::write(&schema, database.schema_sql()?)?;
     private::write(&folder.join(TABLES_FILE), index)?;
     records(database, folder)?;
+    begun.finish();
     let (tables, rows) = (counted(tables.len() as u64, "table"), counted(rows, "row"));
     terminal::done(format_args!("{}: {tables}, {rows}", folder.display()));
     Ok(())

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::path::Path;
 
 use counterfoil::{Error, IndexUse, Inspection, Lack, Region, Room, SeriesUse, TableUse, utc};
 
 use crate::arguments::Inspect;
+use crate::begun::Begun;
 use crate::context::Context;
 use crate::failure::{Failure, Result, misuse};
 use crate::{image, picture, terminal};
@@ -22,9 +24,17 @@ pub fn run(context: &Context, arguments: &Inspect) -> Result<()> {
     show(&inspection, &arguments.db).map_err(Failure::output)?;
     if let Some(path) = &arguments.svg {
         let drawn = picture::draw(&inspection, &arguments.db);
-        std::fs::write(path, drawn).map_err(|error| Error::host("write the picture", path.display(), &error))?;
+        write_picture(path, &drawn).map_err(|error| Error::host("write the picture", path.display(), &error))?;
         terminal::done(format_args!("{} shows the map of the file", path.display()));
     }
+    Ok(())
+}
+
+/// A picture that cannot be written leaves no part of it where nothing was before.
+fn write_picture(path: &Path, drawn: &str) -> io::Result<()> {
+    let begun = (!path.exists()).then(|| Begun::at(path));
+    std::fs::write(path, drawn)?;
+    begun.into_iter().for_each(Begun::finish);
     Ok(())
 }
 

@@ -5,6 +5,7 @@
 
 mod arguments;
 mod ask;
+mod begun;
 mod closing;
 mod context;
 mod copies;

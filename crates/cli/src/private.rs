@@ -7,6 +7,8 @@ use std::path::Path;
 
 use counterfoil::Error;
 
+use crate::begun::Begun;
+
 fn failed(path: &Path, error: &io::Error) -> Error {
     Error::host("write the file", path.display(), error)
 }
@@ -22,11 +24,13 @@ pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), Error> {
     create(path)?.write_all(bytes.as_ref()).map_err(|error| failed(path, &error))
 }
 
-/// Makes a file of these bytes and sees them to the disk; one that is there is not overwritten.
+/// Makes a file of these bytes and sees them to the disk; one that is there is not overwritten, and one that cannot be
+/// filled goes again.
 pub fn write_new(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.sync_all()
-    });
-    written.map_err(|error| failed(path, &error))
+    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    let mut file = made.map_err(|error| failed(path, &error))?;
+    let begun = Begun::at(path);
+    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(|error| failed(path, &error))?;
+    begun.finish();
+    Ok(())
 }

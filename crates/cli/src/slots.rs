@@ -6,6 +6,7 @@ use std::path::Path;
 use counterfoil::{Database, Error, Key, Kind, utc};
 
 use crate::arguments::{KeyAction, KeyCommand, Keygen, Rekey};
+use crate::begun::Begun;
 use crate::closing;
 use crate::context::Context;
 use crate::failure::{Failure, Result, misuse};
@@ -67,11 +68,12 @@ fn split(context: &Context, db: &str, need: u8, of: u8, folder: &Path) -> Result
         _ => Err(error),
     })?;
     let shares = database.split_key(need, of)?;
-    std::fs::create_dir(folder).map_err(|error| Error::host("make the folder", folder.display(), &error))?;
+    let begun = Begun::folder(folder)?;
     for (index, share) in shares.iter().enumerate() {
         let path = folder.join(format!("share-{}-of-{of}.txt", index + 1));
         private::write_new(&path, share.as_bytes())?;
     }
+    begun.finish();
     terminal::done(format_args!("{of} shares in {}", folder.display()));
     // Shares are good whether or not the database knows of them: a copy that cannot be written to has some, too.
     if let Err(error) = database.note_split() {

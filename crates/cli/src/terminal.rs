@@ -17,6 +17,8 @@ static QUIET: AtomicBool = AtomicBool::new(false);
 static COLORED: AtomicBool = AtomicBool::new(false);
 type Cancel = Box<dyn Fn() + Send>;
 static CANCEL: Mutex<Option<Cancel>> = Mutex::new(None);
+/// What an interruption comes to, in the command that is running.
+static INTERRUPTED: Mutex<&str> = Mutex::new("what was not committed is not kept");
 static LEFT_BEHIND: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// Keeps the system from writing a core dump of a process that holds keys and rows in the clear.
@@ -47,13 +49,19 @@ fn interrupted() {
         Some(cancel) => cancel(),
         None => {
             let line_end = if io::stderr().is_terminal() { "\n" } else { "" };
-            let _ = writeln!(io::stderr(), "{line_end}error: interrupted: what was not committed is not kept");
+            let meaning = *INTERRUPTED.lock().unwrap_or_else(PoisonError::into_inner);
+            let _ = writeln!(io::stderr(), "{line_end}error: interrupted: {meaning}");
             for path in LEFT_BEHIND.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
                 let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
             }
             std::process::exit(130);
         }
     }
+}
+
+/// What to say of an interruption from now on, for commands that commit nothing.
+pub fn when_interrupted(meaning: &'static str) {
+    *INTERRUPTED.lock().unwrap_or_else(PoisonError::into_inner) = meaning;
 }
 
 /// A file or a folder that an interruption takes away: it ends the program without cleaning up.

@@ -11,6 +11,7 @@ use crate::failure::{Failure, Result};
 use crate::{image, terminal};
 
 pub fn run(context: &Context, arguments: &Verify) -> Result<()> {
+    terminal::when_interrupted("not everything was checked");
     if image::is_one(&arguments.db)? {
         return image::run_verify(context, &arguments.db);
     }

@@ -171,6 +171,47 @@ fn an_interrupted_export_leaves_nothing() {
     }
 }
 
+/// Of a folder with some of the tables nothing says that there are more.
+#[test]
+fn an_interrupted_export_of_everything_leaves_nothing() {
+    let stage = Stage::with_database();
+    let rows = "SELECT i AS a, repeat('x', 100) AS b FROM generate_series(1, 300000) s(i)";
+    stage.good(&["db", &format!("CREATE TABLE a (x INT); CREATE TABLE t AS {rows}")]);
+    for signal in [nix::sys::signal::SIGINT, nix::sys::signal::SIGTERM] {
+        let mut child = stage.spawn(&["export", "db", "--all", "out"]);
+        while !stage.path("out/a.csv").exists() {
+            assert!(child.try_wait().expect("asked").is_none(), "it ended before it was interrupted");
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        let process = nix::unistd::Pid::from_raw(i32::try_from(child.id()).expect("a process"));
+        nix::sys::signal::kill(process, signal).expect("sent");
+        let ended = super::stage::ended(child.wait_with_output().expect("ends"));
+        assert_eq!(ended.code, 130, "{}", ended.err);
+        ended.says(&["interrupted: nothing was exported"]);
+        assert!(!stage.path("out").exists());
+    }
+}
+
+/// What could not be written is not in the way of trying again.
+#[test]
+fn a_full_disk_leaves_nothing_half_made() {
+    let stage = Stage::with_database();
+    stage.good(&["db", "CREATE TABLE t (a INT)"]);
+    let attempts: [(&str, &[&str]); 4] = [
+        ("key", &["keygen", "-o", "key"]),
+        ("shares", &["key", "split", "db", "--need", "2", "--of", "3", "shares"]),
+        ("map.svg", &["inspect", "db", "--svg", "map.svg"]),
+        ("all", &["export", "db", "--all", "all"]),
+    ];
+    for (made, words) in attempts {
+        let ended = stage.run_where_it_is_full(words);
+        assert_eq!(ended.code, 2, "{words:?}: {}", ended.err);
+        assert!(!stage.path(made).exists(), "{words:?}");
+        stage.good(words);
+        assert!(stage.path(made).exists(), "{words:?}");
+    }
+}
+
 #[test]
 fn everything_is_as_of_one_moment() {
     let stage = Stage::with_database();
