@@ -50,8 +50,9 @@ pub(crate) fn columns(table: &Table) -> Vec<ColumnInfo> {
 }
 
 impl Database {
-    /// The statements that make clouds, tables, indexes and views anew. Parents come before the tables that reference them;
-    /// where tables reference each other in a circle, one reference has to be left out, and a comment says which.
+    /// The statements that make clouds, tables, indexes and views anew. Parents come before the tables that reference them, and
+    /// views before those that read them; where tables reference each other in a circle, one reference has to be left out, and
+    /// a comment says which.
     ///
     /// # Errors
     /// Those of reading.
@@ -72,7 +73,7 @@ impl Database {
         for table in &tables {
             indexes_sql(&mut sql, table);
         }
-        for view in self.inner.engine.relations().views(snapshot)? {
+        for view in sql::views_in_order(self.inner.engine.relations().views(snapshot)?)? {
             let columns = match view.columns.as_slice() {
                 [] => String::new(),
                 names => format!(" ({})", list(names.iter().map(String::as_str))),

@@ -120,6 +120,7 @@ mod unordered;
 mod using;
 mod uuids;
 pub mod value;
+mod view_order;
 mod views;
 mod waiting;
 mod windows;
@@ -192,6 +193,7 @@ pub use types::{
     with_uuid,
 };
 pub use value::Value;
+pub use view_order::views_in_order;
 
 pub use counterfoil_log as log;
 pub use counterfoil_relation as relation;

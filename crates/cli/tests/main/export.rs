@@ -149,6 +149,29 @@ fn everything_is_rebuilt() {
 }
 
 #[test]
+fn what_leans_on_another_is_rebuilt_behind_it() {
+    let stage = Stage::with_database();
+    stage.good(&[
+        "db",
+        "CREATE TABLE t (a INT PRIMARY KEY, b INT); INSERT INTO t VALUES (1, 1), (2, 1);
+         CREATE VIEW z AS SELECT a FROM t;
+         CREATE VIEW b AS SELECT a FROM z WHERE a IN (SELECT a FROM t);
+         CREATE VIEW a AS WITH z AS (SELECT a + 1 AS a FROM b) SELECT a FROM z;
+         CREATE TABLE b_parent (id INT PRIMARY KEY, up INT REFERENCES b_parent (id));
+         CREATE TABLE a_child (id INT PRIMARY KEY REFERENCES b_parent (id) NOT ENFORCED);
+         INSERT INTO b_parent VALUES (1, 1); INSERT INTO a_child VALUES (9)",
+    ]);
+    stage.good(&["export", "db", "--all", "all"]);
+    stage.good(&["init", "again"]);
+    stage.good(&["import", "again", "--all", "all"]);
+    for sql in ["SELECT * FROM a ORDER BY a", "SELECT * FROM b_parent", "SELECT * FROM a_child"] {
+        assert_eq!(stage.good(&["again", sql]), stage.good(&["db", sql]), "{sql}");
+    }
+    stage.good(&["export", "again", "--all", "twice"]);
+    assert_eq!(stage.text("twice/schema.sql"), stage.text("all/schema.sql"));
+}
+
+#[test]
 fn an_interrupted_export_leaves_nothing() {
     let stage = Stage::with_database();
     stage.good(&["db", "CREATE TABLE t (a TEXT); INSERT INTO t VALUES ('tHe-MaRkEr')"]);
