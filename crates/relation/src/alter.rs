@@ -181,13 +181,20 @@ pub(crate) fn rename_column(
 }
 
 /// TRUNCATE.
-pub(crate) fn truncate(shared: &Shared, writer: &mut dyn Storage, id: TableId, restart: bool) -> Result<(), Error> {
+pub(crate) fn truncate(
+    shared: &Shared,
+    writer: &mut dyn Storage,
+    id: TableId,
+    restart: bool,
+    together: &[TableId],
+) -> Result<(), Error> {
     let access = shared.access_to_write(writer, id)?;
     for child in define::children(shared, writer, &access.table)? {
-        if child.foreign_keys.iter().any(|key| key.enforced && key.parent == id) {
+        let is_left = !together.contains(&child.id);
+        if is_left && child.foreign_keys.iter().any(|key| key.enforced && key.parent == id) {
             let (name, child) = (&access.table.name, &child.name);
             return Err(Error::sql(format!(
-                "table {name} is referenced by foreign keys of table {child}: DELETE asks whether they have its rows"
+                "table {name} is referenced by foreign keys of table {child}: name that as well, or add CASCADE"
             )));
         }
     }

@@ -480,7 +480,21 @@ impl Relations {
     /// # Errors
     /// [`Error::sql`] where it is refused, [`crate::Cause::Log`].
     pub fn truncate(&self, writer: &mut dyn Storage, table: &Table, restart: bool) -> Result<(), Error> {
-        alter::truncate(&self.shared, writer, table.id, restart)
+        alter::truncate(&self.shared, writer, table.id, restart, &[])
+    }
+
+    /// The same of one of several tables that all lose their rows: they may reference one another.
+    ///
+    /// # Errors
+    /// Those of [`Relations::truncate`].
+    pub fn truncate_together(
+        &self,
+        writer: &mut dyn Storage,
+        table: &Table,
+        restart: bool,
+        together: &[TableId],
+    ) -> Result<(), Error> {
+        alter::truncate(&self.shared, writer, table.id, restart, together)
     }
 
     /// The next values of identity columns, as far as some were taken; none of a column that has no more.

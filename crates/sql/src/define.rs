@@ -1,4 +1,4 @@
-//! Defining tables, indexes and views: CREATE, ALTER, DROP, TRUNCATE, VACUUM.
+//! Defining tables, indexes and views: CREATE, ALTER, DROP, VACUUM.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -8,8 +8,8 @@ use counterfoil_log::View;
 use counterfoil_relation::{self as relation, NewIndex, NewTable, Vacuum};
 use datafusion::sql::sqlparser::ast::{
     AlterTable, AlterTableOperation, CreateIndex, CreateTable, CreateTableOptions, DropBehavior, Expr, Ident,
-    IndexColumn, IndexType, ObjectType, Query, RenameTableNameKind, SqlOption, Statement, Truncate,
-    TruncateIdentityOption, Value as Literal, ValueWithSpan, visit_expressions, visit_expressions_mut,
+    IndexColumn, IndexType, ObjectType, Query, RenameTableNameKind, SqlOption, Statement, Value as Literal,
+    ValueWithSpan, visit_expressions, visit_expressions_mut,
 };
 
 use crate::cast;
@@ -238,30 +238,6 @@ impl Session {
             return Err(Error::Sql(format!("{name} is a {is}: write DROP {}", is.to_uppercase())));
         }
         dropped.map_err(Error::Relation)
-    }
-
-    fn truncate(&mut self, truncate: &Truncate) -> Result<Outcome> {
-        if truncate.partitions.is_some() || truncate.cascade.is_some() {
-            return Err(Error::NotSupported("TRUNCATE with CASCADE or PARTITION: name the tables".into()));
-        }
-        let restart = matches!(truncate.identity, Some(TruncateIdentityOption::Restart));
-        let names = truncate.table_names.iter().map(|target| table_name(&target.name)).collect::<Result<Vec<_>>>()?;
-        names.iter().try_for_each(|name| self.lease_named(name))?;
-        self.freeing_change(|session, change| {
-            for name in &names {
-                let table = planner::rows_of(session.engine(), &*change.lease, name)?;
-                let relations = session.engine().relations.clone();
-                if series::is_series(&table) {
-                    series::truncate(&session.engine().series, &mut change.lease, &table)?;
-                }
-                if dispersed::is_dispersed(&table) {
-                    dispersed::truncate(session, change, &table, restart)?;
-                } else if !series::is_apart(&table) {
-                    relations.truncate(&mut *change.lease, &table, restart).map_err(Error::Relation)?;
-                }
-            }
-            Ok(Outcome::Done("TRUNCATE TABLE"))
-        })
     }
 
     fn vacuum(&mut self, name: Option<&str>) -> Result<Outcome> {

@@ -115,6 +115,7 @@ mod times;
 mod together;
 mod tokens;
 mod transaction;
+mod truncate;
 pub mod types;
 mod unordered;
 mod using;

@@ -272,3 +272,37 @@ fn a_key_that_others_lean_on_stays() {
         ("INSERT INTO p VALUES (1, 7), (1, 7)", "INSERT 2"),
     ]);
 }
+
+#[test]
+fn tables_are_emptied_together_with_those_that_reference_them() {
+    let mut database = Database::after(
+        "CREATE TABLE parent (a INTEGER PRIMARY KEY, up INTEGER REFERENCES parent (a));
+         CREATE TABLE child (b INTEGER PRIMARY KEY, a INTEGER REFERENCES parent (a));
+         CREATE TABLE grandchild (c INTEGER, b INTEGER REFERENCES child (b));
+         CREATE TABLE loose (a INTEGER REFERENCES parent (a) NOT ENFORCED)",
+    );
+    let fill =
+        "INSERT INTO parent VALUES (1, 1); INSERT INTO child VALUES (2, 1); INSERT INTO grandchild VALUES (3, 2);
+                INSERT INTO loose VALUES (1)";
+    let left = "SELECT (SELECT count(*) FROM parent), (SELECT count(*) FROM child), (SELECT count(*) FROM grandchild), (SELECT count(*) FROM loose)";
+    database.ask(fill);
+    database.expect(&[
+        (
+            "TRUNCATE parent",
+            "error: table parent is referenced by foreign keys of table child: name that as well, or add CASCADE",
+        ),
+        (
+            "TRUNCATE parent, child",
+            "error: table child is referenced by foreign keys of table grandchild: name that as well, or add CASCADE",
+        ),
+        (left, "1|1|1|1"),
+        ("TRUNCATE parent, grandchild, child", "TRUNCATE TABLE"),
+        (left, "0|0|0|1"),
+    ]);
+    database.ask(fill);
+    assert_eq!(database.ask("TRUNCATE child CASCADE"), "TRUNCATE TABLE");
+    assert_eq!(database.session.take_notices(), ["TRUNCATE empties table grandchild as well"]);
+    database.expect(&[(left, "1|0|0|2"), ("TRUNCATE parent CASCADE", "TRUNCATE TABLE"), (left, "0|0|0|2")]);
+    database.ask(fill);
+    database.expect(&[(left, "1|1|1|3")]);
+}
