@@ -80,12 +80,16 @@ impl Dialect for Grammar {
         PostgreSqlDialect {}.is_identifier_part(letter)
     }
 
+    /// Where the library cannot read on behind one of these, because it nests too deep, it would take it for a column.
     fn is_reserved_for_identifier(&self, word: Keyword) -> bool {
-        PostgreSqlDialect {}.is_reserved_for_identifier(word)
+        matches!(word, Keyword::ARRAY | Keyword::CASE | Keyword::CAST | Keyword::NOT)
+            || PostgreSqlDialect {}.is_reserved_for_identifier(word)
     }
 
-    fn is_custom_operator_part(&self, letter: char) -> bool {
-        PostgreSqlDialect {}.is_custom_operator_part(letter)
+    /// No letter makes another operator of one that is known: nobody can define any, and the library would take the sign of
+    /// `3>-1` and the comment of `3>/* */2` for a part of one, which they are not in PostgreSQL.
+    fn is_custom_operator_part(&self, _letter: char) -> bool {
+        false
     }
 
     fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {
@@ -145,6 +149,34 @@ mod tests {
         assert!(crate::statement::parse(&deep("1 +")).is_err());
         let many = format!("SELECT {}1{}", "coalesce(".repeat(90), ", f(1, g(2)))".repeat(90));
         assert!(crate::statement::parse(&many).is_ok());
+    }
+
+    #[test]
+    fn a_sign_and_a_comment_are_no_part_of_the_operator_before_them() {
+        for op in
+            ["=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "/", "||", "~", "<<", ">>", "&", "|", "#", "->", "@>"]
+        {
+            for (close, apart) in [("-b", " -b"), ("+2", " +2"), ("/*c*/b", " b"), ("--it's\nb", " b")] {
+                // `--` begins a comment, and `||/` is an operator wherever it stands.
+                if (op == "-" && close.starts_with('-')) || (op.ends_with('|') && close.starts_with('/')) {
+                    continue;
+                }
+                let read = |right: &str| {
+                    crate::statement::parse(&format!("SELECT a{op}{right}")).map(|all| all[0].to_string())
+                };
+                assert_eq!(read(close).ok(), read(apart).ok(), "a{op}{close}");
+                assert!(read(close).is_ok(), "a{op}{close}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_nests_too_deep_is_told_as_such() {
+        for (open, close) in [("CASE WHEN true THEN ", " END"), ("CAST(", " AS int)"), ("NOT ", "")] {
+            let sql = format!("SELECT {}1{}", open.repeat(150), close.repeat(150));
+            let told = crate::statement::parse(&sql).map_err(|error| error.to_string());
+            assert_eq!(told.map(drop), Err("the statement is nested too deeply".into()), "{open}");
+        }
     }
 
     #[test]

@@ -3,6 +3,8 @@
 //! The library speaks of its own types and functions (`Int64(1)`, `Utf8View`, "coercion from ... to the signature
 //! ..."), and quotes values of rows. People wrote SQL, and values do not belong into messages that may be logged.
 
+use datafusion::sql::sqlparser::ast::{BinaryOperator, UnaryOperator};
+
 use crate::error::{Error, first_line};
 use crate::types::arrow_name;
 
@@ -122,17 +124,52 @@ fn arguments(text: &str) -> Option<String> {
     None
 }
 
-fn operator(name: &str) -> &str {
-    match name {
-        "BitwiseNot" => "~",
-        "PGAbs" => "@",
-        "PGSquareRoot" => "|/",
-        "PGCubeRoot" => "||/",
-        "PGPostfixFactorial" => "!",
-        "PGPrefixFactorial" => "!!",
-        "PGStartsWith" => "^@",
-        other => other,
-    }
+/// An operator as it is written, by the name that the library has for it.
+fn operator(name: &str) -> String {
+    const BINARY: &[BinaryOperator] = &[
+        BinaryOperator::AndGt,
+        BinaryOperator::AndLt,
+        BinaryOperator::AndLtPipe,
+        BinaryOperator::Assignment,
+        BinaryOperator::At,
+        BinaryOperator::DoubleHash,
+        BinaryOperator::GtCaret,
+        BinaryOperator::LtCaret,
+        BinaryOperator::LtDashGt,
+        BinaryOperator::LtLtPipe,
+        BinaryOperator::Match,
+        BinaryOperator::Overlaps,
+        BinaryOperator::PGExp,
+        BinaryOperator::PGOverlap,
+        BinaryOperator::PGStartsWith,
+        BinaryOperator::PipeAndGt,
+        BinaryOperator::PipeGtGt,
+        BinaryOperator::QuestionDash,
+        BinaryOperator::QuestionDashPipe,
+        BinaryOperator::QuestionDoublePipe,
+        BinaryOperator::QuestionHash,
+        BinaryOperator::Regexp,
+        BinaryOperator::TildeEq,
+    ];
+    const UNARY: &[UnaryOperator] = &[
+        UnaryOperator::AtDashAt,
+        UnaryOperator::BangNot,
+        UnaryOperator::BitwiseNot,
+        UnaryOperator::DoubleAt,
+        UnaryOperator::Hash,
+        UnaryOperator::PGAbs,
+        UnaryOperator::PGCubeRoot,
+        UnaryOperator::PGPostfixFactorial,
+        UnaryOperator::PGPrefixFactorial,
+        UnaryOperator::PGSquareRoot,
+        UnaryOperator::QuestionDash,
+        UnaryOperator::QuestionPipe,
+    ];
+    let binary = BINARY.iter().find(|op| format!("{op:?}") == name).map(ToString::to_string);
+    let unary = || UNARY.iter().find(|op| format!("{op:?}") == name).map(ToString::to_string);
+    // `PGCustomBinaryOperator(["public", "<->"])`
+    let parts = || name.split('"').skip(1).step_by(2).collect::<Vec<_>>().join(".");
+    binary.or_else(unary).unwrap_or_else(|| if name.contains('"') { parts() } else { name.to_owned() })
 }
 
 /// A text with the library's literals and types as SQL has them: `Int64(1)` is 1, `Utf8View` is text.
@@ -229,6 +266,19 @@ pub(crate) fn parse_error(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn operators_are_named_as_they_are_written() {
+        for (name, written) in [
+            ("PGOverlap", "&&"),
+            ("PGSquareRoot", "|/"),
+            ("Custom(\"==>\")", "==>"),
+            ("PGCustomBinaryOperator([\"public\", \"<->\"])", "public.<->"),
+        ] {
+            let told = known(&format!("This feature is not implemented: Unsupported binary operator: {name}"));
+            assert_eq!(told.map(|error| error.to_string()), Some(format!("not supported: operator {written}")));
+        }
+    }
 
     #[test]
     fn literals_and_types_are_those_of_sql() {
