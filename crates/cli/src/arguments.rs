@@ -121,6 +121,14 @@ pub struct Shape {
     pub fields: Fields,
 }
 
+/// Says which formats a command has: not all of them have all.
+fn formats(argument: clap::Arg, known: &str) -> clap::Arg {
+    argument.help(format!("Format of rows: {known}")).hide_possible_values(true)
+}
+
+/// Of rows that are printed.
+const PRINTED: &str = "table, csv, json, jsonl or arrow";
+
 /// How fields of text are written and read.
 #[derive(Args, Debug, Clone)]
 pub struct Fields {
@@ -183,7 +191,7 @@ pub enum Command {
     Rekey(Rekey),
     /// Show the one-way counter, bind it again, or forget it
     Counter(CounterCommand),
-    /// Take rows from clients of InfluxDB, such as Telegraf, until Ctrl-C
+    /// Serve clients of PostgreSQL, and take rows from those of InfluxDB, such as Telegraf, until Ctrl-C
     Serve(Serve),
     /// Add, remove and list the users whom `serve` lets in
     User(UserCommand),
@@ -200,7 +208,7 @@ pub enum Command {
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = SQL_HELP)]
+#[command(after_help = SQL_HELP, mut_arg("format", |argument| formats(argument, PRINTED)))]
 pub struct Sql {
     /// Database
     pub db: String,
@@ -263,7 +271,7 @@ pub struct Init {
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = IMPORT_HELP)]
+#[command(after_help = IMPORT_HELP, mut_arg("format", |argument| formats(argument, "csv, json, jsonl, parquet, arrow or influx")))]
 pub struct Import {
     /// Database
     pub db: String,
@@ -299,7 +307,7 @@ pub struct Import {
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = EXPORT_HELP)]
+#[command(after_help = EXPORT_HELP, mut_arg("format", |argument| formats(argument, "csv, json, jsonl, parquet or arrow")))]
 pub struct Export {
     /// Database
     pub db: String,

@@ -1,7 +1,7 @@
 //! How the program ends: one line on standard error, and an exit code.
 
 use std::fmt;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -100,7 +100,12 @@ pub fn usage(error: &clap::Error) -> ExitCode {
     use clap::error::ErrorKind;
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            return match error.print() {
+            // The parser calls the program after the command that was asked for its version.
+            let printed = match error.kind() {
+                ErrorKind::DisplayVersion => writeln!(io::stdout(), "counterfoil {}", env!("CARGO_PKG_VERSION")),
+                _ => error.print(),
+            };
+            return match printed {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(error) => report(&Failure::output(error)),
             };

@@ -35,7 +35,12 @@ pub struct Script {
     at: usize,
     line: usize,
     ended: bool,
+    /// Nothing was read yet.
+    begins: bool,
 }
+
+/// What some editors put before a text.
+const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// A statement of a script.
 pub struct Step {
@@ -54,7 +59,7 @@ impl Script {
             (File::open(path), path.display().to_string())
         };
         let source = source.map_err(|error| Error::host("read the file", &name, &error))?;
-        Ok(Self { source, name, text: String::new(), tail: Vec::new(), at: 0, line: 1, ended: false })
+        Ok(Self { source, name, text: String::new(), tail: Vec::new(), at: 0, line: 1, ended: false, begins: true })
     }
 
     /// Where a line stands.
@@ -130,7 +135,9 @@ impl Script {
                 return Err(input("the text is not UTF-8").at(self.place(line)).advise("convert it first").into());
             }
         };
-        self.text.push_str(&String::from_utf8_lossy(&bytes[..valid]));
+        let text = String::from_utf8_lossy(&bytes[..valid]);
+        let is_first = !text.is_empty() && std::mem::take(&mut self.begins);
+        self.text.push_str(text.strip_prefix(BYTE_ORDER_MARK).filter(|_| is_first).unwrap_or(&text));
         self.tail = bytes.split_off(valid);
         Ok(())
     }

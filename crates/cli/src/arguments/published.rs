@@ -10,7 +10,7 @@ use counterfoil_proof::{GROUP_ROWS, GROUP_ROWS_MAX, GROUP_ROWS_MIN, Scheme};
 
 pub use keys::{Delivery, Owned, PublishAction, Reach, RootKey, StateOf};
 
-use super::{Shape, column_type, seconds};
+use super::{PRINTED, Shape, column_type, formats, seconds};
 
 const PUBLISH_HELP: &str = "\
 DIR can be put on any web server: whoever asks it learns whether every row is yours, whether one is missing, and as of when. \
@@ -54,6 +54,7 @@ fn scheme(text: &str) -> Result<Scheme, String> {
 
 #[derive(Args, Debug)]
 #[command(after_help = PUBLISH_HELP, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(mut_arg("format", |argument| formats(argument, "csv, json, jsonl, parquet or arrow")))]
 pub struct Publish {
     #[command(subcommand)]
     pub action: Option<PublishAction>,
@@ -102,7 +103,7 @@ pub struct Publish {
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = ASK_HELP)]
+#[command(after_help = ASK_HELP, mut_arg("format", |argument| formats(argument, PRINTED)))]
 pub struct Ask {
     /// SELECT
     #[arg(required_unless_present = "check")]

@@ -52,6 +52,8 @@ fn files_commit_per_statement_and_name_the_line() {
     assert_eq!(ended.code, 1);
     ended.says(&["standard input line 2"]);
     assert_eq!(stage.ask("SELECT count(*) FROM t"), "2");
+    stage.write("marked.sql", "\u{feff}SELECT 7");
+    assert_eq!(stage.good(&["sql", "db", "-f", "marked.sql", "--no-header"]), "7\n");
     stage.refused(&["sql", "db", "-f", "absent.sql"], 1, &["absent.sql"]);
     stage.write("latin", b"SELECT 1;\nSELECT '\xE4';\n");
     stage.refused(&["sql", "db", "-f", "latin"], 1, &["UTF-8", "line 2"]);

@@ -244,3 +244,17 @@ fn ram_is_a_size_and_bounds_what_a_query_may_do() {
     stage.refused(&["db", "SELECT 1", "--ram", "1K"], 1, &["1kB", "64kB is the least"]);
     stage.refused(&["db", "SELECT 1", "--ram", "little"], 1, &["a number of bytes is wanted"]);
 }
+
+#[test]
+fn help_tells_what_a_command_takes() {
+    let stage = Stage::new();
+    let formats = |command: &str| {
+        let help = stage.good(&[command, "--help"]);
+        help.lines().find(|line| line.contains("Format of rows")).map(str::trim).unwrap_or_default().to_owned()
+    };
+    assert!(formats("sql").ends_with("table, csv, json, jsonl or arrow"), "{}", formats("sql"));
+    assert!(formats("export").ends_with("csv, json, jsonl, parquet or arrow"), "{}", formats("export"));
+    assert!(formats("import").ends_with("arrow or influx"), "{}", formats("import"));
+    assert!(stage.good(&["serve", "--help"]).contains("clients of PostgreSQL"));
+    assert_eq!(stage.good(&["sql", "--version"]), stage.good(&["--version"]));
+}
