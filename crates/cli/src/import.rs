@@ -200,7 +200,7 @@ impl Importing<'_> {
         if columns.is_empty() {
             let inferred = |(name, guess): &(String, infer::Guess)| {
                 let kind: Inferred = guess.settle();
-                (name.clone(), kind.sql().to_owned())
+                (name.clone(), kind.sql().into_owned())
             };
             columns = texts.iter().map(inferred).collect();
             self.say_types(&mut columns)?;

@@ -1,7 +1,9 @@
 //! The type that fits every value of a column.
 //!
-//! Only what comes back letter for letter counts: `007` is a text, not seven, and so are integers with more digits than
-//! BIGINT has. `NA` is a text unless `--null NA` was given.
+//! Only what comes back counts: `007` is a text, not seven, and so are integers with more digits than BIGINT has; numbers with
+//! more digits than DOUBLE PRECISION keeps are NUMERIC, if that has room for all of them. `NA` is a text unless `--null NA` was given.
+
+use std::borrow::Cow;
 
 use counterfoil::value::parse;
 
@@ -11,6 +13,8 @@ pub enum Inferred {
     Boolean,
     BigInt,
     Double,
+    /// With so many digits behind the point: some number has more digits than a double keeps.
+    Numeric(usize),
     Date,
     Timestamp,
     /// With more than six digits behind the second.
@@ -21,8 +25,9 @@ pub enum Inferred {
 
 impl Inferred {
     /// As SQL writes it.
-    pub fn sql(self) -> &'static str {
-        match self {
+    pub fn sql(self) -> Cow<'static, str> {
+        let name = match self {
+            Inferred::Numeric(scale) => return format!("NUMERIC({NUMERIC_DIGITS_MAX},{scale})").into(),
             Inferred::Boolean => "BOOLEAN",
             Inferred::BigInt => "BIGINT",
             Inferred::Double => "DOUBLE PRECISION",
@@ -31,7 +36,8 @@ impl Inferred {
             Inferred::TimestampNanoseconds => "TIMESTAMP(9)",
             Inferred::TimestampTz => "TIMESTAMPTZ",
             Inferred::Text => "TEXT",
-        }
+        };
+        name.into()
     }
 }
 
@@ -41,12 +47,43 @@ pub struct Guess {
     boolean: bool,
     integer: bool,
     double: bool,
+    /// Some number loses digits as DOUBLE PRECISION.
+    is_long: bool,
+    numeric: Digits,
     date: bool,
     timestamp: bool,
     zoned: bool,
     nanoseconds: bool,
     any: bool,
 }
+
+/// Digits that all numbers of a column have at most, before the point and behind it; none where one has no end of them.
+#[derive(Debug, Clone, Copy)]
+struct Digits(Option<(usize, usize)>);
+
+impl Default for Digits {
+    fn default() -> Self {
+        Self(Some((0, 0)))
+    }
+}
+
+impl Digits {
+    fn see(&mut self, text: &str) {
+        let (Some((whole, fraction)), Some((more, behind))) = (self.0, digits(text)) else { return self.0 = None };
+        self.0 = Some((whole.max(more), fraction.max(behind)));
+    }
+
+    /// Digits behind the point of the NUMERIC in which all have room.
+    fn scale(self) -> Option<usize> {
+        self.0.filter(|(whole, fraction)| whole + fraction <= NUMERIC_DIGITS_MAX).map(|(_, fraction)| fraction)
+    }
+}
+
+/// Digits that a NUMERIC has at most.
+const NUMERIC_DIGITS_MAX: usize = 38;
+
+/// As many digits come back from DOUBLE PRECISION, whichever they are.
+const DOUBLE_DIGITS: usize = 15;
 
 /// Integers up to here are the same as DOUBLE PRECISION.
 const EXACT_DOUBLE: u64 = 1 << 53;
@@ -57,6 +94,8 @@ impl Default for Guess {
             boolean: true,
             integer: true,
             double: true,
+            is_long: false,
+            numeric: Digits::default(),
             date: true,
             timestamp: true,
             zoned: true,
@@ -90,10 +129,16 @@ impl Guess {
 
     fn see_number(&mut self, text: &str) {
         match number(text) {
-            // Fits BIGINT, and would lose digits as DOUBLE PRECISION.
-            Number::Integer(value) if value.unsigned_abs() > EXACT_DOUBLE => self.double = false,
-            Number::Integer(_) => {}
-            Number::Double => self.integer = false,
+            Number::Integer(value) => {
+                // Fits BIGINT, and would lose digits as DOUBLE PRECISION.
+                self.is_long |= value.unsigned_abs() > EXACT_DOUBLE;
+                self.numeric.see(text);
+            }
+            Number::Double => {
+                self.integer = false;
+                self.is_long = self.is_long || !is_kept(text);
+                self.numeric.see(text);
+            }
             Number::Other => (self.integer, self.double) = (false, false),
         }
     }
@@ -133,6 +178,8 @@ impl Guess {
             Inferred::Boolean
         } else if self.integer {
             Inferred::BigInt
+        } else if self.double && self.is_long {
+            self.numeric.scale().map_or(Inferred::Text, Inferred::Numeric)
         } else if self.double {
             Inferred::Double
         } else if self.date {
@@ -179,11 +226,41 @@ fn number(text: &str) -> Number {
     }
 }
 
+/// Digits of a number before the point and behind it.
+fn digits(text: &str) -> Option<(usize, usize)> {
+    let plain = text.strip_prefix('-').unwrap_or(text);
+    if !plain.contains(['e', 'E']) {
+        let (whole, fraction) = plain.split_once('.').unwrap_or((plain, ""));
+        return Some((whole.trim_start_matches('0').len(), fraction.len()));
+    }
+    let (unscaled, scale) = parse::decimal(plain)?;
+    let all = i64::try_from(unscaled.to_string().len()).ok()?;
+    Some(((all - i64::from(scale)).max(0) as usize, scale.max(0) as usize))
+}
+
+/// Whether all digits of a number come back from DOUBLE PRECISION.
+fn is_kept(text: &str) -> bool {
+    if text.bytes().filter(u8::is_ascii_digit).count() <= DOUBLE_DIGITS {
+        return true;
+    }
+    let Ok(double) = text.parse::<f64>() else { return false };
+    let same = |text: &str| parse::decimal(text).map(without_zeros);
+    same(text).is_some_and(|number| same(&format!("{double:e}")) == Some(number))
+}
+
+/// A number whose last digit is not zero, if it is not zero itself.
+fn without_zeros((mut unscaled, mut scale): (i128, i32)) -> (i128, i32) {
+    while unscaled != 0 && unscaled % 10 == 0 {
+        (unscaled, scale) = (unscaled / 10, scale - 1);
+    }
+    (unscaled, if unscaled == 0 { 0 } else { scale })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn of(texts: &[&str]) -> &'static str {
+    fn of(texts: &[&str]) -> Cow<'static, str> {
         let mut guess = Guess::default();
         texts.iter().for_each(|text| guess.see(text));
         guess.settle().sql()
@@ -200,8 +277,13 @@ mod tests {
             (&["+1"], "TEXT"),
             (&["-0"], "DOUBLE PRECISION"),
             (&["9223372036854775808"], "TEXT"),
-            (&["9007199254740993", "0.5"], "TEXT"),
-            (&["0.5", "9007199254740993"], "TEXT"),
+            (&["9007199254740993", "0.5"], "NUMERIC(38,1)"),
+            (&["0.5", "9007199254740993"], "NUMERIC(38,1)"),
+            (&["12345678901234567.89", "1", "-2.5"], "NUMERIC(38,2)"),
+            (&["0.1234567890123456789", "1e3"], "NUMERIC(38,19)"),
+            (&["1234567890.12345678901", "123456789012345678901234567890.5"], "TEXT"),
+            (&["12345678901234567.89", "1e300"], "TEXT"),
+            (&["0.10000000000000000000", "100000000000000000000.0"], "DOUBLE PRECISION"),
             (&["nan"], "TEXT"),
             (&["1e999"], "TEXT"),
             (&["true", "FALSE"], "BOOLEAN"),

@@ -225,3 +225,36 @@ fn a_pipe_is_read_like_a_file() {
     writer.join().expect("ends");
     assert_eq!(stage.ask("SELECT a, b FROM t ORDER BY a"), "1,x;2,y");
 }
+
+#[test]
+fn numbers_out_of_range_are_refused_with_their_line() {
+    let stage = Stage::with_database();
+    stage.good(&[
+        "db",
+        "CREATE TABLE t (r REAL, d DOUBLE PRECISION);
+         CREATE TABLE s (ts TIMESTAMP PRIMARY KEY, d DOUBLE PRECISION) WITH (engine = 'series')",
+    ]);
+    stage.write("r.csv", "r,d\n1,1\n1e39,1\n");
+    stage.refused(&["import", "db", "t", "r.csv"], 1, &["line 3", "1e39", "real"]);
+    stage.write("d.jsonl", "{\"d\":1}\n{\"d\":1e309}\n");
+    stage.refused(&["import", "db", "t", "d.jsonl"], 1, &["line 2", "1e309", "double precision"]);
+    stage.write("s.csv", "ts,d\n2024-01-01,1e309\n");
+    stage.refused(&["import", "db", "s", "s.csv"], 1, &["line 2", "1e309"]);
+    stage.write("zero.jsonl", "{\"a\":\"x\\u0000y\"}\n");
+    stage.refused(&["import", "db", "z", "zero.jsonl", "--create"], 1, &["line 1"]);
+    assert_eq!(stage.ask("SELECT count(*) FROM t"), "0");
+    stage.write("inf.csv", "r,d\ninf,-Infinity\n");
+    stage.good(&["import", "db", "t", "inf.csv"]);
+    assert_eq!(stage.ask("SELECT r, d FROM t"), "Infinity,-Infinity");
+}
+
+#[test]
+fn no_digit_is_lost_where_a_table_is_made() {
+    let stage = Stage::with_database();
+    stage.write("n.csv", "n\n12345678901234567.89\n0.5\n");
+    stage.good(&["import", "db", "n", "n.csv", "--create"]);
+    assert_eq!(stage.ask("SELECT n FROM n ORDER BY n DESC LIMIT 1"), "12345678901234567.89");
+    stage.write("m.jsonl", "{\"n\":0.12345678901234567890}\n{\"n\":7}\n");
+    stage.good(&["import", "db", "m", "m.jsonl", "--create"]);
+    assert_eq!(stage.ask("SELECT n FROM m ORDER BY n LIMIT 1"), "0.12345678901234567890");
+}
