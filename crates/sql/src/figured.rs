@@ -1,9 +1,7 @@
 //! Names that PostgreSQL figures out for columns of a result that have none (its `FigureColname`): programs written for it look for
 //! `count` and not for `count(*)`.
 
-use datafusion::sql::sqlparser::ast::{
-    DataType, Expr, SelectItem, SetExpr, TimezoneInfo, TrimWhereField, Value, ValueWithSpan,
-};
+use datafusion::sql::sqlparser::ast::{DataType, Expr, SelectItem, SetExpr, TimezoneInfo, TrimWhereField};
 
 use crate::statement::{self, fold};
 
@@ -12,30 +10,50 @@ const NAMELESS: &str = "?column?";
 
 /// The name of a column that is this expression.
 pub(crate) fn name(expr: &Expr) -> String {
-    figured(expr).unwrap_or_else(|| NAMELESS.to_owned())
+    figured(expr).map_or_else(|| NAMELESS.to_owned(), Found::name)
 }
 
-fn figured(expr: &Expr) -> Option<String> {
+/// A name, and how much it says.
+enum Found {
+    /// That of a column or a function: it stays where that is cast.
+    Named(String),
+    /// That of a type, or of a word: a cast around it says more.
+    Told(String),
+}
+
+impl Found {
+    fn name(self) -> String {
+        match self {
+            Found::Named(name) | Found::Told(name) => name,
+        }
+    }
+}
+
+fn figured(expr: &Expr) -> Option<Found> {
     match expr {
-        Expr::Identifier(name) => Some(fold(name)),
-        Expr::CompoundIdentifier(names) => names.last().map(fold),
+        Expr::Identifier(name) => Some(Found::Named(fold(name))),
+        Expr::CompoundIdentifier(names) => names.last().map(fold).map(Found::Named),
         Expr::Nested(inner) | Expr::Collate { expr: inner, .. } => figured(inner),
-        Expr::Cast { expr: inner, data_type, .. } => figured(inner).or_else(|| type_name(data_type)),
-        Expr::TypedString(typed) => type_name(&typed.data_type),
-        Expr::Function(function) => statement::parts(&function.name).ok()?.pop(),
+        Expr::Cast { expr: inner, data_type, .. } => match figured(inner) {
+            Some(Found::Named(name)) => Some(Found::Named(name)),
+            told => type_name(data_type).map(Found::Told).or(told),
+        },
+        Expr::TypedString(typed) => type_name(&typed.data_type).map(Found::Told),
+        Expr::Function(function) => statement::parts(&function.name).ok()?.pop().map(Found::Named),
         Expr::Subquery(query) => match query.body.as_ref() {
             SetExpr::Select(select) => match select.projection.first()? {
                 SelectItem::UnnamedExpr(expr) => figured(expr),
-                SelectItem::ExprWithAlias { alias, .. } => Some(fold(alias)),
+                SelectItem::ExprWithAlias { alias, .. } => Some(Found::Named(fold(alias))),
                 _ => None,
             },
             _ => None,
         },
-        Expr::Case { else_result, .. } => {
-            Some(else_result.as_deref().and_then(figured).unwrap_or_else(|| "case".to_owned()))
-        }
-        Expr::Value(ValueWithSpan { value: Value::Boolean(_), .. }) => Some("bool".into()),
-        other => of_syntax(other).map(str::to_owned),
+        Expr::Case { else_result, .. } => match else_result.as_deref().and_then(figured) {
+            Some(Found::Named(name)) => Some(Found::Named(name)),
+            _ => Some(Found::Told("case".into())),
+        },
+        Expr::Interval(_) => Some(Found::Told("interval".into())),
+        other => of_syntax(other).map(str::to_owned).map(Found::Named),
     }
 }
 
@@ -53,7 +71,6 @@ fn of_syntax(expr: &Expr) -> Option<&'static str> {
         Expr::Trim { trim_where: Some(TrimWhereField::Trailing), .. } => "rtrim",
         Expr::Trim { .. } => "btrim",
         Expr::AtTimeZone { .. } => "timezone",
-        Expr::Interval(_) => "interval",
         Expr::Array(_) => "array",
         Expr::Tuple(_) => "row",
         _ => return None,

@@ -295,7 +295,13 @@ fn columns_have_the_names_that_programs_look_for() {
     for (sql, expected) in [
         ("SELECT count(*), sum(a), max(a) AS most FROM t", "count, sum, most"),
         ("SELECT a, t.a, \"B b\", (a), a::TEXT FROM t", "a, a, B b, a, a"),
-        ("SELECT 1, 1 + 1, 'x', NULL, true", "?column?, ?column?, ?column?, ?column?, bool"),
+        ("SELECT 1, 1 + 1, 'x', NULL, true", "?column?, ?column?, ?column?, ?column?, ?column?"),
+        (
+            "SELECT 1.5::FLOAT8::NUMERIC, DATE '2024-01-01'::TEXT, lower('x')::VARCHAR(3)::TEXT, (SELECT 1::INT4), (SELECT true)",
+            "numeric, text, lower, int4, ?column?",
+        ),
+        ("SELECT * FROM generate_series(1, 2)", "generate_series"),
+        ("SELECT * FROM generate_series(1, 2) g, unnest(ARRAY[1]) AS u(v), unnest(ARRAY[1])", "g, v, unnest"),
         ("SELECT '1'::INTEGER, CAST('x' AS TEXT), DATE '2024-01-01'", "int4, text, date"),
         ("SELECT CASE WHEN a > 1 THEN 1 END, CASE WHEN a > 1 THEN 1 ELSE a END FROM t", "case, a"),
         ("SELECT extract(year FROM now()), coalesce(a, 1), (SELECT max(a) FROM t) FROM t", "extract, coalesce, max"),
