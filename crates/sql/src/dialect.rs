@@ -9,6 +9,7 @@
 //! | `1 / 3.0` has 16 digits behind the point | 4 | [`Operators`] |
 //! | `n * INTERVAL '1 hour'` | refused | [`crate::interval_times`] |
 //! | `avg` of NUMERIC has 16 digits behind the point, and is rounded | four more than its values, and cut | [`means`] |
+//! | `extract(month FROM d) / 2` has a fraction | integers | [`date_parts`] |
 //! | `FETCH FIRST n ROWS ONLY`, `mod(a, b)`, `every(x)` | not read | [`rewrite`] |
 //! | `to_char(x, 'YYYY-MM-DD')` | another language of patterns, answered wrongly | [`rewrite`] |
 //! | `SIMILAR TO`, `LIKE ... ESCAPE`, rows in parentheses, `INTERVAL '04:05'` | refused or answered wrongly | [`idioms`] |
@@ -45,6 +46,7 @@ use datafusion::sql::sqlparser::ast::{
 use crate::aggregates;
 use crate::catalog;
 use crate::change;
+use crate::date_parts;
 use crate::error::Error;
 use crate::evaluate;
 use crate::extremes;
@@ -71,6 +73,7 @@ use crate::windows;
 pub(crate) fn register(mut state: SessionStateBuilder) -> SessionStateBuilder {
     let scalars = state.scalar_functions().get_or_insert_with(Vec::new);
     scalars.extend(functions::all());
+    scalars.extend(date_parts::functions());
     scalars.extend(growing::all());
     scalars.extend(historian::scalars());
     scalars.extend(catalog::functions(&Arc::default()));
@@ -344,8 +347,7 @@ fn other_function(function: &mut Function) -> Option<ast::Expr> {
         }
         "date_part" => {
             let (part, of) = (arguments.next()?, arguments.next()?);
-            let part = idioms::text_of(part)?;
-            (part.eq_ignore_ascii_case("second") || part.eq_ignore_ascii_case("seconds")).then(|| idioms::seconds(of))
+            idioms::text_of(part).map(|part| date_parts::date_part(part, of))
         }
         "to_char" => {
             if let Some(ast::Expr::Value(pattern)) = arguments.nth(1)

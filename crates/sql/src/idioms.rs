@@ -7,13 +7,14 @@
 //! | `SIMILAR TO 'a(b|c)%'` | a regular expression |
 //! | `INTERVAL '1 day 04:05'`, `INTERVAL '1-2'` | hours and minutes, years and months |
 //! | `'1.25'::NUMERIC` | with the digits that are written |
-//! | `x AT TIME ZONE z`, `EXTRACT(SECOND FROM x)` | functions that know instants and fractions |
+//! | `x AT TIME ZONE z`, `EXTRACT(part FROM x)` | functions that know instants and fractions |
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, CastKind, DataType as SqlType, DateTimeField, ExactNumberInfo, Expr, Function, FunctionArg,
-    FunctionArgExpr, FunctionArguments, Interval, ObjectNamePart, UnaryOperator, Value as Literal, ValueWithSpan,
+    BinaryOperator, CastKind, DataType as SqlType, ExactNumberInfo, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArguments, Interval, ObjectNamePart, UnaryOperator, Value as Literal, ValueWithSpan,
 };
 
+use crate::date_parts;
 use crate::dialect::call;
 use crate::functions;
 use crate::statement::quoted;
@@ -68,7 +69,7 @@ pub(crate) fn rewritten(expr: &Expr) -> Option<Expr> {
         Expr::AtTimeZone { timestamp, time_zone } => {
             Some(call(functions::AT_ZONE, vec![(**timestamp).clone(), (**time_zone).clone()]))
         }
-        Expr::Extract { field: DateTimeField::Second | DateTimeField::Seconds, expr, .. } => Some(seconds(expr)),
+        Expr::Extract { field, expr, .. } => Some(date_parts::extract(&field.to_string(), expr)),
         Expr::Identifier(name) if name.quote_style.is_none() && name.value.eq_ignore_ascii_case("current_schema") => {
             Some(call("current_schema", Vec::new()))
         }
@@ -90,13 +91,6 @@ pub(crate) fn text_in(value: &ValueWithSpan) -> Option<&str> {
         Literal::SingleQuotedString(text) | Literal::EscapedStringLiteral(text) => Some(text),
         _ => None,
     }
-}
-
-/// `EXTRACT(SECOND FROM x)`: with the fraction.
-pub(crate) fn seconds(of: &Expr) -> Expr {
-    let double = |expr| cast_to(expr, SqlType::Double(ExactNumberInfo::None));
-    let microseconds = double(call("date_part", vec![quoted("microsecond"), of.clone()]));
-    nested(binary(microseconds, BinaryOperator::Divide, double(quoted("1000000"))))
 }
 
 fn is_column(expr: &Expr) -> bool {

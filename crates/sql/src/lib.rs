@@ -22,6 +22,7 @@ mod control;
 mod copy;
 mod cursors;
 mod date_bin;
+mod date_parts;
 mod define;
 pub mod delimited;
 mod described;
