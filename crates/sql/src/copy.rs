@@ -1,7 +1,7 @@
 //! COPY: delimited text into a table, and rows out as delimited text.
 
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::io::{BufRead, BufReader, BufWriter, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -133,7 +133,7 @@ impl Session {
                 write_file(file, out)
             }
             (false, Some(file)) => {
-                let input = File::open(file).map_err(|error| Error::NotFound(format!("{file}: {error}")))?;
+                let input = File::open(file).map_err(|error| cannot("read", file, &error))?;
                 self.copy_in_form(source, form, &mut BufReader::new(input))
             }
             (false, None) if !values.is_empty() => self.copy_values(source, values),
@@ -292,7 +292,7 @@ fn places(table: &Table, columns: &[Ident]) -> Result<Vec<usize>> {
 }
 
 fn write_file(file: &str, out: CopyOut) -> Result<Outcome> {
-    let failed = |error: std::io::Error| Error::Host(format!("{file}: {error}"));
+    let failed = |error: std::io::Error| cannot("written", file, &error);
     // Rows in the clear, for whoever asked for them and nobody else; a file that is there keeps its permissions.
     let made = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(file);
     let mut writer = BufWriter::new(made.map_err(failed)?);
@@ -302,6 +302,22 @@ fn write_file(file: &str, out: CopyOut) -> Result<Outcome> {
     }
     writer.flush().map_err(failed)?;
     Ok(Outcome::Count { tag: "COPY", rows: out.written })
+}
+
+/// What the system said about a file. A name that is wrong is nothing that ails the machine.
+fn cannot(be: &str, file: &str, error: &std::io::Error) -> Error {
+    let text = error.to_string();
+    let why = text.split(" (os error").next().unwrap_or(&text).to_lowercase();
+    let told = |advice: &str| format!("the file cannot be {be}: {why} ({file}): {advice}");
+    match error.kind() {
+        ErrorKind::NotFound => Error::NotFound(told("check the name")),
+        ErrorKind::IsADirectory | ErrorKind::NotADirectory | ErrorKind::InvalidInput => {
+            Error::Misuse(told("check the name"))
+        }
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => Error::Host(told("check the permissions")),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Error::Host(told("make room and try again")),
+        _ => Error::Host(told("see the system's log")),
+    }
 }
 
 /// The form that the options ask for; a file named .csv is CSV with a header unless they say otherwise.

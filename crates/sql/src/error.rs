@@ -250,6 +250,13 @@ fn datafusion(error: &DataFusionError) -> Error {
 
 /// What the library says, in the words of SQL.
 fn said(text: &str) -> Error {
+    // A name may have several lines, which are no part of what the library adds.
+    if let Some((_, rest)) = text.split_once("table '")
+        && let Some((name, _)) = rest.split_once("' not found").filter(|(name, _)| name.contains('\n'))
+    {
+        let name = name.trim_start_matches("counterfoil.").trim_start_matches("public.");
+        return Error::NoTable(format!("table '{name}' not found"));
+    }
     let text = bare(text);
     if let Some(error) = wording::known(&text) {
         return error;

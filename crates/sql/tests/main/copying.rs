@@ -42,7 +42,11 @@ fn a_bad_line_is_named_and_nothing_stays() {
     assert_eq!(copy(&mut database, sql, "3\nx\n"), "error: line 2: a text is not a valid integer (column a)");
     assert_eq!(copy(&mut database, sql, "3\t4\n"), "error: 2 fields for 1 columns (line 1)");
     assert_eq!(database.ask("SELECT * FROM t ORDER BY a"), "1|d\n2|d");
-    assert!(database.ask("COPY t FROM '/nowhere/at/all'").starts_with("error: /nowhere"));
+    let told = |done: &str| {
+        format!("error: the file cannot be {done}: no such file or directory (/nowhere/x): check the name")
+    };
+    assert_eq!(database.ask("COPY t FROM '/nowhere/x'"), told("read"));
+    assert_eq!(database.ask("COPY t TO '/nowhere/x'"), told("written"));
     assert!(database.ask("COPY t FROM STDIN").starts_with("error: "));
 }
 
