@@ -106,7 +106,8 @@ impl From<sql::Error> for Error {
             | sql::Error::OutOfRange
             | sql::Error::Overflow(_)
             | sql::Error::Undefined(_)
-            | sql::Error::NotValid(_) => Kind::Sql,
+            | sql::Error::NotValid(_)
+            | sql::Error::ZeroInText => Kind::Sql,
             sql::Error::Constraint(_) | sql::Error::TooLarge(_) | sql::Error::TooLong(_) | sql::Error::Twice(_) => {
                 Kind::Constraint
             }

@@ -9,7 +9,7 @@ use counterfoil_relation::{Type, Value as Stored};
 
 use crate::error::{Error, Result};
 use crate::types;
-use crate::value::{Value, parse};
+use crate::value::{Value, parse, to_microseconds};
 
 /// The times that a TIME may be, in microseconds: from 00:00 to 24:00.
 pub(crate) const DAY: std::ops::RangeInclusive<i64> = 0..=86_400_000_000;
@@ -23,6 +23,8 @@ pub enum Misfit {
     Length,
     /// The text does not read as a value of the type.
     Text,
+    /// The text has a zero byte in it.
+    Zero,
     /// Values of this kind are not stored in columns of this type.
     Kind,
 }
@@ -37,6 +39,7 @@ impl Misfit {
                 Error::TooLarge(format!("{} {given} is out of range (column {column}, {type_name})", article(given)))
             }
             Misfit::Length => Error::TooLong(format!("a text is too long (column {column}, {type_name})")),
+            Misfit::Zero => Error::ZeroInText,
             Misfit::Text => Error::NotValid(format!("a text is not a valid {type_name} (column {column})")),
             Misfit::Kind => Error::Sql(format!(
                 "{} {given} cannot be stored in column {column} ({type_name}): cast it",
@@ -180,7 +183,7 @@ fn rescale(unscaled: i128, from: i32, to: i32) -> Option<i128> {
 }
 
 fn instant(nanoseconds: i128, kind: &Type) -> Result<Stored, Misfit> {
-    let microseconds = || i64::try_from(nanoseconds.div_euclid(1000)).map_err(|_| Misfit::Range);
+    let microseconds = || i64::try_from(to_microseconds(nanoseconds)).map_err(|_| Misfit::Range);
     match kind {
         Type::Timestamp { nanoseconds: true } => {
             i64::try_from(nanoseconds).map(Stored::Timestamp).map_err(|_| Misfit::Range)
@@ -190,7 +193,7 @@ fn instant(nanoseconds: i128, kind: &Type) -> Result<Stored, Misfit> {
         Type::Date => {
             i32::try_from(nanoseconds.div_euclid(86_400_000_000_000)).map(Stored::Date).map_err(|_| Misfit::Range)
         }
-        Type::Time => Ok(Stored::Time((nanoseconds.rem_euclid(86_400_000_000_000) / 1000) as i64)),
+        Type::Time => Ok(Stored::Time(to_microseconds(nanoseconds.rem_euclid(86_400_000_000_000)) as i64)),
         _ => Err(Misfit::Kind),
     }
 }
@@ -198,6 +201,7 @@ fn instant(nanoseconds: i128, kind: &Type) -> Result<Stored, Misfit> {
 /// A text, read as a value of the type.
 pub fn text_as(text: &str, kind: &Type) -> Result<Stored, Misfit> {
     match kind {
+        Type::Text | Type::VarChar(_) | Type::Char(_) if text.as_bytes().contains(&0) => Err(Misfit::Zero),
         Type::Text => Ok(Stored::Text(text.to_owned())),
         Type::VarChar(letters) => bounded(text, *letters as usize).map(|text| Stored::Text(text.to_owned())),
         Type::Char(letters) => {
@@ -214,18 +218,22 @@ pub fn text_as(text: &str, kind: &Type) -> Result<Stored, Misfit> {
                 }),
             }
         }
-        Type::Real | Type::Double => double(floating(text).ok_or(Misfit::Text)?, kind),
+        Type::Real => double(f64::from(parse::real(text).ok_or_else(|| no_number(text))?), kind),
+        Type::Double => double(parse::double(text).ok_or_else(|| no_number(text))?, kind),
         Type::Numeric { .. } => match parse::decimal(text) {
             Some((unscaled, scale)) => decimal(unscaled, scale, kind),
             // More digits than are kept: read the leading ones by way of the nearest floating-point number only if
             // there are no more than that in front of the point.
-            None if floating(text).is_some() => long_decimal(text, kind),
+            None if parse::double(text).is_some() => long_decimal(text, kind),
             None => Err(Misfit::Text),
         },
         Type::Bytea => parse::bytea(text).map(Stored::Bytea).ok_or(Misfit::Text),
         Type::Uuid => parse::uuid(text).map(Stored::Uuid).ok_or(Misfit::Text),
         Type::Date => parse::date(text).map(Stored::Date).ok_or(Misfit::Text),
-        Type::Time => parse::time(text).map(|nanoseconds| Stored::Time(nanoseconds / 1000)).ok_or(Misfit::Text),
+        Type::Time => {
+            let nanoseconds = parse::time(text).ok_or(Misfit::Text)?;
+            Ok(Stored::Time(to_microseconds(i128::from(nanoseconds)) as i64))
+        }
         Type::Timestamp { .. } => {
             let (nanoseconds, _) = parse::timestamp(text).ok_or(Misfit::Text)?;
             instant(nanoseconds, kind)
@@ -249,15 +257,9 @@ fn long_decimal(text: &str, kind: &Type) -> Result<Stored, Misfit> {
     decimal(unscaled, scale, kind)
 }
 
-/// A floating-point number with the names PostgreSQL has for what is not a number.
-fn floating(text: &str) -> Option<f64> {
-    let text = text.trim();
-    match text.to_ascii_lowercase().as_str() {
-        "nan" => Some(f64::NAN),
-        "infinity" | "inf" | "+infinity" => Some(f64::INFINITY),
-        "-infinity" | "-inf" => Some(f64::NEG_INFINITY),
-        _ => text.parse().ok().filter(|number: &f64| number.is_finite()),
-    }
+/// Why a text is no floating-point number.
+fn no_number(text: &str) -> Misfit {
+    if text.trim().parse::<f64>().is_ok() { Misfit::Range } else { Misfit::Text }
 }
 
 /// At most so many letters; blanks beyond them are dropped.
@@ -288,6 +290,11 @@ mod tests {
         assert_eq!(assign(&Value::Double(2.5), &Type::Integer), Ok(Stored::Integer(2)));
         assert_eq!(assign(&Value::Double(1e19), &Type::BigInt), Err(Misfit::Range));
         assert_eq!(assign(&Value::from("12x"), &Type::Integer), Err(Misfit::Text));
+        for (text, kind) in [("1e309", Type::Double), ("-1e-400", Type::Double), ("1e39", Type::Real)] {
+            assert_eq!(assign(&Value::from(text), &kind), Err(Misfit::Range), "{text}");
+        }
+        assert_eq!(assign(&Value::from("0e999"), &Type::Double), Ok(Stored::Double(0.0)));
+        assert_eq!(assign(&Value::from("-inf"), &Type::Real), Ok(Stored::Real(f32::NEG_INFINITY)));
         assert_eq!(assign(&Value::Boolean(true), &Type::Integer), Err(Misfit::Kind));
         let digits = "3.14159265358979323846264338327950288419716939937510";
         assert_eq!(assign(&Value::from(digits), &money), Ok(Stored::Numeric(314)));
@@ -299,6 +306,7 @@ mod tests {
         assert_eq!(assign(&Value::from("äöüx"), &Type::VarChar(3)), Err(Misfit::Length));
         assert_eq!(assign(&Value::from("äöü  "), &Type::VarChar(4)), Ok(Stored::Text("äöü ".into())));
         assert_eq!(assign(&Value::from("ab  "), &Type::Char(4)), Ok(Stored::Text("ab".into())));
+        assert_eq!(assign(&Value::from("a\0b"), &Type::Text), Err(Misfit::Zero));
     }
 
     #[test]
@@ -306,5 +314,10 @@ mod tests {
         let kind = Type::Timestamp { nanoseconds: false };
         assert_eq!(assign(&Value::from("1970-01-01T01:00:00+01:00"), &kind), Ok(Stored::Timestamp(0)));
         assert_eq!(assign(&Value::from("1970-01-01T01:00:00Z"), &kind), Ok(Stored::Timestamp(3_600_000_000)));
+        assert_eq!(assign(&Value::from("1969-12-31 23:59:59.9999999"), &kind), Ok(Stored::Timestamp(0)));
+        assert_eq!(assign(&Value::Timestamp(-1), &Type::TimestampTz), Ok(Stored::TimestampTz(0)));
+        assert_eq!(assign(&Value::from("23:59:59.9999999"), &Type::Time), Ok(Stored::Time(86_400_000_000)));
+        let fine = Type::Timestamp { nanoseconds: true };
+        assert_eq!(assign(&Value::from("1970-01-01 00:00:00.000000999"), &fine), Ok(Stored::Timestamp(999)));
     }
 }

@@ -16,7 +16,7 @@ use crate::assign::{self, Misfit};
 use crate::error::{Error, Result};
 use crate::rows;
 use crate::types;
-use crate::value::Value;
+use crate::value::{Value, to_microseconds};
 
 /// Turns `array` into exactly the Arrow type of a column of type `kind`, checking ranges and lengths.
 ///
@@ -44,6 +44,7 @@ pub fn to_column(array: &ArrayRef, kind: &Type, name: &str) -> Result<ArrayRef> 
 fn is_within(array: &ArrayRef, kind: &Type) -> bool {
     match kind {
         Type::VarChar(_) | Type::Char(_) | Type::Uuid => false,
+        Type::Text => has_no_zero(array.as_ref()),
         Type::Numeric { precision, .. } => {
             array.as_primitive::<Decimal128Type>().validate_decimal_precision(*precision).is_ok()
         }
@@ -52,6 +53,11 @@ fn is_within(array: &ArrayRef, kind: &Type) -> bool {
         }
         _ => true,
     }
+}
+
+/// Whether no text of a column of the library's has a zero byte in it.
+fn has_no_zero(array: &dyn Array) -> bool {
+    array.as_string_view_opt().is_none_or(|texts| !texts.iter().flatten().any(|text| text.as_bytes().contains(&0)))
 }
 
 /// The conversions that the library does as we would: widening numbers, texts to TEXT (also those of a dictionary), bytes to BYTEA.
@@ -75,11 +81,14 @@ fn quick(array: &ArrayRef, kind: &Type, wanted: &DataType) -> Result<Option<Arra
     }
     let options = CastOptions { safe: true, ..CastOptions::default() };
     let cast = cast_with_options(array, wanted, &options)?;
+    if *kind == Type::Text && !has_no_zero(cast.as_ref()) {
+        return Err(Error::ZeroInText);
+    }
     // A value that did not fit has become NULL: the slow way finds it and says so.
     Ok((cast.null_count() == array.null_count()).then_some(cast))
 }
 
-/// Points in time in the unit of a column: finer ones are rounded down. None where one does not fit, which the slow way says.
+/// Points in time in the unit of a column, finer ones to the nearest. None where one does not fit, which the slow way says.
 fn instants(array: &ArrayRef, kind: &Type) -> Option<ArrayRef> {
     let DataType::Timestamp(unit, _) = array.data_type() else { return None };
     let nanoseconds = matches!(kind, Type::Timestamp { nanoseconds: true });
@@ -95,7 +104,8 @@ fn instants(array: &ArrayRef, kind: &Type) -> Option<ArrayRef> {
     let wanted = if nanoseconds { 1_000_000_000 } else { 1_000_000 };
     let in_unit = |time: i64| match wanted >= a_second {
         true => time.checked_mul(wanted / a_second),
-        false => Some(time.div_euclid(a_second / wanted)),
+        // Nanoseconds are the one unit that is finer than a column's.
+        false => i64::try_from(to_microseconds(i128::from(time))).ok(),
     };
     let is_there = |row: usize| array.is_valid(row);
     let times = times.iter().enumerate().map(|(row, time)| if is_there(row) { in_unit(*time) } else { Some(0) });
@@ -176,7 +186,7 @@ pub fn element(array: &dyn Array, row: usize) -> Result<Value> {
             Value::Time(array.as_primitive::<Time64MicrosecondType>().value(row))
         }
         DataType::Time64(TimeUnit::Nanosecond) => {
-            Value::Time(array.as_primitive::<Time64NanosecondType>().value(row).div_euclid(1000))
+            Value::Time(to_microseconds(array.as_primitive::<Time64NanosecondType>().value(row).into()) as i64)
         }
         DataType::Timestamp(unit, zone) => {
             let (ticks, scale) = match unit {
@@ -223,6 +233,25 @@ mod tests {
         );
         let narrow = to_column(&array, &Type::BigInt, "age").unwrap();
         assert_eq!(narrow.null_count(), 1);
+    }
+
+    #[test]
+    fn finer_times_are_rounded_and_those_of_the_column_stay() {
+        let array: ArrayRef = Arc::new(TimestampNanosecondArray::from(vec![Some(1_999), Some(-1), None]));
+        let coarse = to_column(&array, &Type::Timestamp { nanoseconds: false }, "at").unwrap();
+        assert_eq!(coarse.as_primitive::<TimestampMicrosecondType>().values()[..2], [2, 0]);
+        assert_eq!(&to_column(&array, &Type::Timestamp { nanoseconds: true }, "at").unwrap(), &array);
+    }
+
+    #[test]
+    fn no_text_has_a_zero_byte() {
+        let texts = || StringArray::from(vec!["a", "b\0"]);
+        let views: ArrayRef = Arc::new(datafusion::arrow::array::StringViewArray::from(vec!["a", "b\0"]));
+        for array in [Arc::new(texts()) as ArrayRef, views] {
+            for kind in [Type::Text, Type::VarChar(5), Type::Char(5)] {
+                assert_eq!(to_column(&array, &kind, "t"), Err(Error::ZeroInText), "{kind:?}");
+            }
+        }
     }
 
     #[test]

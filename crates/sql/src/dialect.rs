@@ -6,7 +6,7 @@
 //! | `x::UUID`, `x::VARCHAR(n)`, `x::BYTEA` | no UUID; the length is ignored; the bytes of the text | [`rewrite`], [`functions`] |
 //! | numbers are rounded when cast to integers | cut | [`Arithmetic`] |
 //! | integers that overflow are an error | wrap around | [`Arithmetic`] |
-//! | `1 / 3.0` has 16 digits behind the point | 4 | [`Operators`] |
+//! | `2 / 3.0` has 16 digits behind the point, and is rounded | 4, and is cut | [`Operators`], [`quotient`] |
 //! | `n * INTERVAL '1 hour'` | refused | [`crate::interval_times`] |
 //! | `avg` of NUMERIC has 16 digits behind the point, and is rounded | four more than its values, and cut | [`means`] |
 //! | `extract(month FROM d) / 2` has a fraction | integers | [`date_parts`] |
@@ -14,7 +14,7 @@
 //! | `to_char(x, 'YYYY-MM-DD')` | another language of patterns, answered wrongly | [`rewrite`] |
 //! | `SIMILAR TO`, `LIKE ... ESCAPE`, rows in parentheses, `INTERVAL '04:05'` | refused or answered wrongly | [`idioms`] |
 //! | `bytes = '\x01'`, `truth = 't'`, `'5' + 1`, `double = 0.1` | refused or answered wrongly | [`crate::coerce`] |
-//! | `1::DOUBLE PRECISION / 0` is an error | infinity | [`Arithmetic`] |
+//! | `1::DOUBLE PRECISION / 0`, `'1e309'::DOUBLE PRECISION` are errors | infinity | [`Arithmetic`] |
 //! | `x NOT IN (1) OR x NOT IN (2)` is NULL where x is | TRUE | [`lists`] |
 //! | `5 NOT IN (SELECT x ...)`, `c IN (SELECT c FROM t ...)` of `t` | NULLs and conditions are lost | [`crate::nulls`] |
 //! | a subquery without a row is NULL | of a key, a literal: never NULL | [`crate::no_row`] |
@@ -26,7 +26,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType};
+use datafusion::arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, TimeUnit};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, DataFusionError};
@@ -37,10 +37,10 @@ use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Ope
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast::{
-    self, BinaryOperator, CastKind, CharacterLength, DataType as SqlType, Function, FunctionArg, FunctionArgExpr,
-    FunctionArgumentList, FunctionArguments, GroupByExpr, LimitClause, ObjectName, ObjectNamePart, Query, SelectItem,
-    SetExpr, Statement, TableAlias, TableFactor, TableWithJoins, TypedString, Visit, VisitMut, Visitor, VisitorMut,
-    visit_expressions,
+    self, BinaryOperator, CastKind, CharacterLength, DataType as SqlType, ExactNumberInfo, Function, FunctionArg,
+    FunctionArgExpr, FunctionArgumentList, FunctionArguments, GroupByExpr, LimitClause, ObjectName, ObjectNamePart,
+    Query, SelectItem, SetExpr, Statement, TableAlias, TableFactor, TableWithJoins, TypedString, Visit, VisitMut,
+    Visitor, VisitorMut, visit_expressions,
 };
 
 use crate::aggregates;
@@ -62,6 +62,7 @@ use crate::null_equal;
 use crate::operators::Operators;
 use crate::parameters;
 use crate::planner;
+use crate::quotient;
 use crate::statement::{ident, quoted};
 use crate::time_patterns;
 use crate::times;
@@ -216,6 +217,13 @@ impl VisitorMut for Rewriter {
             SqlType::Uuid => *expr = call(functions::TO_UUID, vec![inner]),
             SqlType::Bytea => *expr = call(functions::TO_BYTEA, vec![inner]),
             SqlType::Text => *expr = text(inner),
+            SqlType::Numeric(ExactNumberInfo::None)
+            | SqlType::Decimal(ExactNumberInfo::None)
+            | SqlType::Dec(ExactNumberInfo::None)
+                if !is_parameter(&inner) =>
+            {
+                *expr = call(functions::TO_NUMERIC, vec![inner]);
+            }
             SqlType::Varchar(length) | SqlType::CharacterVarying(length) | SqlType::CharVarying(length) => {
                 *expr = match length {
                     Some(CharacterLength::IntegerLength { length, .. }) => cut(inner, length),
@@ -234,6 +242,11 @@ impl VisitorMut for Rewriter {
         }
         ControlFlow::Continue(())
     }
+}
+
+/// Whether a value is still to come, whose type its cast says.
+fn is_parameter(expr: &ast::Expr) -> bool {
+    matches!(expr, ast::Expr::Value(ast::ValueWithSpan { value: ast::Value::Placeholder(_), .. }))
 }
 
 /// A series from a day to a day is one of days, also where an interval says to which: the library has none from a day to a time.
@@ -503,10 +516,21 @@ fn settle(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
                 None if op == Operator::Divide && right.get_type(schema).is_ok_and(floating) => {
                     Transformed::yes(functions::checked(Checked::Divide, *left, *right))
                 }
+                None if op == Operator::Divide && is_numeric(&left, schema) && is_numeric(&right, schema) => {
+                    Transformed::yes(quotient::quotient(*left, *right))
+                }
                 Some(checked) if right.get_type(schema).is_ok_and(whole) && is_whole(&left, schema) => {
                     Transformed::yes(functions::checked(checked, *left, *right))
                 }
                 _ => Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })),
+            }
+        }
+        // Casts are looked through where functions are not.
+        Expr::ScalarFunction(mut call) if call.args.len() == 1 && call.func.name() == functions::TO_NUMERIC => {
+            match call.args[0].get_type(schema).map(|kind| (functions::numeric_of(&kind), kind)) {
+                Ok((wanted, kind)) if wanted == kind => Transformed::yes(call.args.swap_remove(0)),
+                Ok((wanted, _)) => Transformed::yes(Expr::Cast(Cast::new(Box::new(call.args.swap_remove(0)), wanted))),
+                Err(_) => Transformed::no(Expr::ScalarFunction(call)),
             }
         }
         // What has no fraction any more shows none.
@@ -546,6 +570,22 @@ fn settle(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
                 None => Transformed::no(Expr::Cast(Cast { expr, field })),
             }
         }
+        // The library cuts what is finer than the type that is wanted.
+        Expr::Cast(cast) if is_coarser(&cast, schema) => {
+            let rounded = functions::as_microseconds(*cast.expr);
+            match rounded.get_type(schema) {
+                Ok(kind) if kind == *cast.field.data_type() => Transformed::yes(rounded),
+                _ => Transformed::yes(Expr::Cast(Cast::new_from_field(Box::new(rounded), cast.field))),
+            }
+        }
+        // What is too large for a floating-point number is infinite for the library.
+        Expr::Cast(cast) if cast.field.data_type().is_floating() => {
+            let from = cast.expr.get_type(schema);
+            match from.ok().and_then(|from| functions::as_floating(&cast.expr, &from, cast.field.data_type())) {
+                Some(checked) => Transformed::yes(checked),
+                None => Transformed::no(Expr::Cast(cast)),
+            }
+        }
         Expr::Cast(cast) if cast.field.data_type().is_integer() => match cast.expr.get_type(schema) {
             Ok(DataType::Float32 | DataType::Float64) => {
                 let rounded = functions::round_even(*cast.expr);
@@ -559,6 +599,16 @@ fn settle(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
         },
         other => Transformed::no(other),
     }
+}
+
+/// Whether a cast makes microseconds of nanoseconds.
+fn is_coarser(cast: &Cast, schema: &DFSchema) -> bool {
+    matches!(cast.field.data_type(), DataType::Timestamp(TimeUnit::Microsecond, _))
+        && cast.expr.get_type(schema).is_ok_and(|kind| matches!(kind, DataType::Timestamp(TimeUnit::Nanosecond, _)))
+}
+
+fn is_numeric(expr: &Expr, schema: &DFSchema) -> bool {
+    expr.get_type(schema).is_ok_and(|kind| matches!(kind, DataType::Decimal128(..)))
 }
 
 /// Whether a CASE is a condition of which a part that is not asked may be an error: `CASE WHEN v = 0 THEN false ELSE 10 / v > 1 END`.

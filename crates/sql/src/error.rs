@@ -55,6 +55,8 @@ pub enum Error {
     NotValid(String),
     /// A transaction that only reads was to change something.
     ReadOnly,
+    /// A text has a zero in it, which none may have.
+    ZeroInText,
     /// The caller broke the rules of this interface.
     Misuse(String),
     /// Text that came with a statement (a COPY file) is malformed.
@@ -141,6 +143,7 @@ impl fmt::Display for Error {
             Error::DivisionByZero => f.write_str("division by zero"),
             Error::Failed => f.write_str("the transaction has failed: ROLLBACK it first"),
             Error::ReadOnly => f.write_str("this transaction is READ ONLY"),
+            Error::ZeroInText => f.write_str("a text has a zero byte in it, which none may have"),
             Error::OutOfRange => f.write_str("a number is out of the range of its type"),
             Error::NotSupported(what) => write!(f, "not supported: {what}"),
             Error::Interrupted => f.write_str("interrupted"),

@@ -2,10 +2,12 @@
 
 use std::sync::{Arc, LazyLock};
 
+use counterfoil_relation::Type;
 use datafusion::arrow::array::temporal_conversions::as_datetime_with_timezone;
 use datafusion::arrow::array::timezone::Tz;
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, BinaryViewBuilder, Float64Array, Int32Array, StringViewArray, StringViewBuilder,
+    Array, ArrayRef, AsArray, BinaryViewBuilder, Float64Array, Int32Array, PrimitiveArray, StringViewArray,
+    StringViewBuilder,
 };
 use datafusion::arrow::compute::kernels::numeric;
 use datafusion::arrow::datatypes::{
@@ -19,10 +21,11 @@ use datafusion::logical_expr::{
 };
 use datafusion::scalar::ScalarValue;
 
+use crate::assign;
 use crate::error::Error;
 use crate::text;
 use crate::types;
-use crate::value::parse;
+use crate::value::{parse, to_microseconds};
 
 /// The function that casts to TEXT are rewritten to.
 pub(crate) const TO_TEXT: &str = "__counterfoil_text";
@@ -30,6 +33,9 @@ pub(crate) const TO_TEXT: &str = "__counterfoil_text";
 pub(crate) const TO_UUID: &str = "__counterfoil_uuid";
 /// The function that casts to BYTEA are rewritten to.
 pub(crate) const TO_BYTEA: &str = "__counterfoil_bytea";
+
+/// The function that casts to NUMERIC without digits are rewritten to.
+pub(crate) const TO_NUMERIC: &str = "__counterfoil_numeric";
 
 /// Whom everything belongs to.
 pub(crate) const USER: &str = "owner";
@@ -55,10 +61,15 @@ enum What {
     Text,
     Uuid,
     Bytea,
+    Numeric,
+    Letter,
     RoundEven,
     AddDays,
     SubtractDays,
     Checked(Checked),
+    Double,
+    Real,
+    Microseconds,
     TypeOf,
     AtZone,
     Length,
@@ -95,6 +106,10 @@ static SUBTRACT: LazyLock<Arc<ScalarUDF>> =
 static MULTIPLY: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Builtin::function("times", What::Checked(Checked::Multiply), 2));
 
+static DOUBLE: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Builtin::function("as_double", What::Double, 1));
+static REAL: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Builtin::function("as_real", What::Real, 1));
+static MICROSECONDS: LazyLock<Arc<ScalarUDF>> =
+    LazyLock::new(|| Builtin::function("as_microseconds", What::Microseconds, 1));
 static DIVIDE: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Builtin::function("divide", What::Checked(Checked::Divide), 2));
 
@@ -108,7 +123,9 @@ pub(crate) fn all() -> Vec<Arc<ScalarUDF>> {
         Builtin::function(TO_TEXT, What::Text, 1),
         Builtin::function(TO_UUID, What::Uuid, 1),
         Builtin::function(TO_BYTEA, What::Bytea, 1),
+        Builtin::function(TO_NUMERIC, What::Numeric, 1),
         Builtin::function(AT_ZONE, What::AtZone, 2),
+        Builtin::function("chr", What::Letter, 1),
         Builtin::function("length", What::Length, 1),
         Builtin::function("octet_length", What::OctetLength, 1),
         Builtin::function("pg_typeof", What::TypeOf, 1),
@@ -144,6 +161,24 @@ pub(crate) fn round_even(expr: Expr) -> Expr {
     ROUND_EVEN.call(vec![expr])
 }
 
+/// A text or a number as a floating-point number, which it has to come near; none for other types, which all do.
+pub(crate) fn as_floating(value: &Expr, from: &DataType, to: &DataType) -> Option<Expr> {
+    match (from, to) {
+        (DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View, DataType::Float64) => {
+            Some(DOUBLE.call(vec![value.clone()]))
+        }
+        (DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Float64, DataType::Float32) => {
+            Some(REAL.call(vec![value.clone()]))
+        }
+        _ => None,
+    }
+}
+
+/// Times in nanoseconds to the nearest microsecond.
+pub(crate) fn as_microseconds(times: Expr) -> Expr {
+    MICROSECONDS.call(vec![times])
+}
+
 /// A value as psql shows it.
 pub(crate) fn as_text(value: Expr) -> Expr {
     TEXT.call(vec![value])
@@ -170,9 +205,15 @@ impl ScalarUDFImpl for Builtin {
 
     fn return_type(&self, arguments: &[DataType]) -> Result<DataType, DataFusionError> {
         Ok(match self.what {
-            What::Text | What::Uuid | What::TypeOf | What::Fixed(_) => DataType::Utf8View,
+            What::Letter | What::Text | What::Uuid | What::TypeOf | What::Fixed(_) => DataType::Utf8View,
             What::Bytea => DataType::BinaryView,
-            What::RoundEven => DataType::Float64,
+            What::Numeric => numeric_of(arguments.first().unwrap_or(&DataType::Null)),
+            What::RoundEven | What::Double => DataType::Float64,
+            What::Real => DataType::Float32,
+            What::Microseconds => match arguments {
+                [DataType::Timestamp(_, zone)] => DataType::Timestamp(TimeUnit::Microsecond, zone.clone()),
+                _ => return Err(Error::Bug("microseconds of what is no time".into()).into()),
+            },
             What::AddDays | What::SubtractDays => DataType::Date32,
             What::AtZone => zoned(arguments)?,
             What::Length | What::OctetLength => measured(self.name, arguments)?,
@@ -206,7 +247,12 @@ impl ScalarUDFImpl for Builtin {
             (What::Text, [array]) => to_text(array)?,
             (What::Uuid, [array]) => to_uuid(array)?,
             (What::Bytea, [array]) => to_bytea(array)?,
+            (What::Numeric, [array]) => datafusion::arrow::compute::cast(array, &numeric_of(array.data_type()))?,
+            (What::Letter, [array]) => letters(array)?,
             (What::RoundEven, [array]) => round(array)?,
+            (What::Double, [values]) => floating(values, &DataType::Float64)?,
+            (What::Real, [values]) => floating(values, &DataType::Float32)?,
+            (What::Microseconds, [times]) => microseconds(times)?,
             (What::AddDays, [dates, days]) => shift(dates, days, 1)?,
             (What::SubtractDays, [dates, days]) => shift(dates, days, -1)?,
             (What::AtZone, [instants, zones]) => at_zone(instants, zones)?,
@@ -264,6 +310,31 @@ fn divide(left: &ColumnarValue, right: &ColumnarValue) -> Result<ColumnarValue, 
     }
 }
 
+/// Texts or doubles as floating-point numbers: those that no such number comes near are an error.
+fn floating(values: &ArrayRef, to: &DataType) -> Result<ArrayRef, DataFusionError> {
+    let floating = datafusion::arrow::compute::cast(values, to)?;
+    let wide = datafusion::arrow::compute::cast(&floating, &DataType::Float64)?;
+    let wide = wide.as_primitive::<Float64Type>();
+    let is_odd = |row: &usize| wide.is_valid(*row) && (wide.value(*row).is_infinite() || wide.value(*row) == 0.0);
+    for row in (0..wide.len()).filter(is_odd) {
+        let kind = if *to == DataType::Float32 { Type::Real } else { Type::Double };
+        let text = text::cell(values.as_ref(), row)?.unwrap_or_default();
+        assign::text_as(&text, &kind)
+            .map_err(|_| Error::TooLarge(format!("a number is out of range ({})", types::name(&kind))))?;
+    }
+    Ok(floating)
+}
+
+fn microseconds(times: &ArrayRef) -> Result<ArrayRef, DataFusionError> {
+    let DataType::Timestamp(TimeUnit::Nanosecond, zone) = times.data_type() else {
+        return Err(Error::Bug("microseconds of what has no nanoseconds".into()).into());
+    };
+    let rounded = |nanoseconds: i64| to_microseconds(i128::from(nanoseconds)) as i64;
+    let times = times.as_primitive::<TimestampNanosecondType>();
+    let times: PrimitiveArray<TimestampMicrosecondType> = times.unary(rounded);
+    Ok(Arc::new(times.with_timezone_opt(zone.clone())))
+}
+
 /// The type of an instant in a zone: local times become instants, and instants local times.
 fn zoned(arguments: &[DataType]) -> Result<DataType, DataFusionError> {
     let unit = |unit: TimeUnit| if unit == TimeUnit::Nanosecond { unit } else { TimeUnit::Microsecond };
@@ -313,6 +384,34 @@ fn at_zone(instants: &ArrayRef, zones: &ArrayRef) -> Result<ArrayRef, DataFusion
             Arc::new(instants.unary_opt::<_, TimestampMicrosecondType>(local))
         }
     })
+}
+
+/// What NUMERIC without digits is: a NUMERIC stays what it is, an integer has none behind the point, all else has ten.
+pub(crate) fn numeric_of(kind: &DataType) -> DataType {
+    match kind {
+        DataType::Decimal128(..) => kind.clone(),
+        DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 => DataType::Decimal128(19, 0),
+        _ => DataType::Decimal128(38, 10),
+    }
+}
+
+/// The letters that numbers stand for. Zero stands for none.
+fn letters(numbers: &ArrayRef) -> Result<ArrayRef, DataFusionError> {
+    let numbers = datafusion::arrow::compute::cast(numbers, &DataType::Int64)?;
+    let mut letters = StringViewBuilder::with_capacity(numbers.len());
+    for number in numbers.as_primitive::<Int64Type>() {
+        let Some(number) = number else {
+            letters.append_null();
+            continue;
+        };
+        let letter = u32::try_from(number).ok().filter(|number| *number > 0).and_then(char::from_u32);
+        let letter = letter.ok_or_else(|| match number {
+            0 => Error::ZeroInText,
+            _ => Error::Sql("chr: there is no letter of this number".into()),
+        })?;
+        letters.append_value(letter.encode_utf8(&mut [0; 4]));
+    }
+    Ok(Arc::new(letters.finish()))
 }
 
 fn measured(name: &str, arguments: &[DataType]) -> Result<DataType, DataFusionError> {

@@ -200,7 +200,10 @@ fn literal(value: &Literal) -> Option<Expr> {
         Literal::Number(text, _) => {
             let (digits, exponent) = text.split_once(['e', 'E'])?;
             let written = exponent.parse().ok().and_then(|exponent| written_out(digits, exponent));
-            Some(written.unwrap_or_else(|| cast_to(quoted(text.clone()), SqlType::Double(ExactNumberInfo::None))))
+            // Less than any double is nothing; more than any has no value, and is refused where it is asked for.
+            let is_nothing = text.parse::<f64>().is_ok_and(|number| number == 0.0);
+            let text = if is_nothing { "0" } else { text.as_str() };
+            Some(written.unwrap_or_else(|| cast_to(quoted(text), SqlType::Double(ExactNumberInfo::None))))
         }
         _ => None,
     }

@@ -517,7 +517,8 @@ fn number(digits: &str) -> Option<Value> {
     }
     match parse::decimal(digits) {
         Some((unscaled, scale @ 0..=38)) => Some(Value::Decimal { unscaled, scale: scale as u8 }),
-        _ => digits.parse().ok().map(Value::Double),
+        // One that no double comes near is left to the query, which says so.
+        _ => parse::double(digits).map(Value::Double),
     }
 }
 
@@ -533,6 +534,7 @@ fn store_cell(
         Cell::Default => Ok(()),
         Cell::Value(value) => match (value.as_ref(), &column.kind) {
             // The frequent case without a copy of the text.
+            (Value::Text(text), relation::Type::Text) if text.as_bytes().contains(&0) => return Err(Error::ZeroInText),
             (Value::Text(text), relation::Type::Text) => batch.set(row, place, ValueRef::Text(text)),
             (Value::Bytes(bytes), relation::Type::Bytea) => batch.set(row, place, ValueRef::Bytea(bytes)),
             (value, kind) => {

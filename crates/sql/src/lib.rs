@@ -88,6 +88,7 @@ mod planner;
 mod provider;
 mod published;
 mod publishing;
+mod quotient;
 mod ram;
 mod read_ahead;
 mod rewriting;

@@ -38,6 +38,7 @@ pub(crate) fn value<'a>(placeholder: &str, parameters: &'a [Value]) -> Result<&'
         Value::Decimal { scale, .. } if *scale > SCALE_MAX => Err(Error::Input(format!(
             "parameter {placeholder} has {scale} digits behind the point: {SCALE_MAX} at most"
         ))),
+        Value::Text(text) if text.as_bytes().contains(&0) => Err(Error::ZeroInText),
         _ => Ok(given),
     }
 }

@@ -19,6 +19,7 @@ impl Error {
             Error::OutOfRange | Error::Overflow(_) | Error::TooLarge(_) => "22003",
             Error::TooLong(_) => "22001",
             Error::NotValid(_) => "22P02",
+            Error::ZeroInText => "22021",
             Error::Conflict(_) => "40001",
             Error::ReadOnly => "25006",
             Error::Failed => "25P02",

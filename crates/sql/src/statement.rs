@@ -35,6 +35,9 @@ pub fn parse(sql: &str) -> Result<Vec<Statement>> {
 /// The same; `is_own`: a text of the database itself, which may name tables that are hidden from others.
 fn parse_for(sql: &str, is_own: bool) -> Result<Vec<Statement>> {
     limits::of_text(sql)?;
+    if sql.as_bytes().contains(&0) {
+        return Err(Error::ZeroInText);
+    }
     let tokens = Tokenizer::new(&Grammar, sql).tokenize_with_location()?;
     limits::of_tokens(&tokens)?;
     if !is_own {

@@ -8,7 +8,7 @@ use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::expr::Cast;
 use datafusion::scalar::ScalarValue;
 
-use crate::value::parse;
+use crate::value::{parse, to_microseconds};
 
 /// The value of a quoted date or time; none where the text is none, or is not in the range of the type.
 pub(crate) fn read_literal(expr: &Expr, kind: &DataType) -> Option<ScalarValue> {
@@ -17,7 +17,8 @@ pub(crate) fn read_literal(expr: &Expr, kind: &DataType) -> Option<ScalarValue> 
     match kind {
         DataType::Date32 => parse::date(text).map(|days| ScalarValue::Date32(Some(days))),
         DataType::Time64(TimeUnit::Microsecond) => {
-            parse::time(text).map(|nanoseconds| ScalarValue::Time64Microsecond(Some(nanoseconds / 1000)))
+            let microseconds = |nanoseconds| to_microseconds(i128::from(nanoseconds)) as i64;
+            parse::time(text).map(|nanoseconds| ScalarValue::Time64Microsecond(Some(microseconds(nanoseconds))))
         }
         DataType::Time64(TimeUnit::Nanosecond) => {
             parse::time(text).map(|nanoseconds| ScalarValue::Time64Nanosecond(Some(nanoseconds)))
@@ -35,7 +36,9 @@ fn instant(nanoseconds: i128, kind: &DataType) -> Option<ScalarValue> {
     Some(match unit {
         TimeUnit::Second => ScalarValue::TimestampSecond(ticks(1_000_000_000)?, zone),
         TimeUnit::Millisecond => ScalarValue::TimestampMillisecond(ticks(1_000_000)?, zone),
-        TimeUnit::Microsecond => ScalarValue::TimestampMicrosecond(ticks(1000)?, zone),
+        TimeUnit::Microsecond => {
+            ScalarValue::TimestampMicrosecond(Some(i64::try_from(to_microseconds(nanoseconds)).ok()?), zone)
+        }
         TimeUnit::Nanosecond => ScalarValue::TimestampNanosecond(ticks(1)?, zone),
     })
 }

@@ -136,6 +136,13 @@ impl<T: Into<Value>> From<Option<T>> for Value {
     }
 }
 
+/// Nanoseconds as microseconds, to the nearest one, half to the even one, as PostgreSQL reads times.
+pub fn to_microseconds(nanoseconds: i128) -> i128 {
+    let (whole, rest) = (nanoseconds.div_euclid(1000), nanoseconds.rem_euclid(1000));
+    let is_up = rest > 500 || (rest == 500 && whole.rem_euclid(2) == 1);
+    whole + i128::from(is_up)
+}
+
 /// Texts of the types, read. Every function answers `None` for a text that is not of its type.
 pub mod parse {
     use datafusion::arrow::compute::kernels::cast_utils::{
@@ -160,6 +167,31 @@ pub mod parse {
         let unscaled: i128 = digits.parse().ok()?;
         let scale = i32::try_from(scale).ok().filter(|scale| SCALES.contains(scale))?;
         Some((if is_negative { -unscaled } else { unscaled }, scale))
+    }
+
+    /// A DOUBLE PRECISION, and the names of what is no number (`NaN`, `-Infinity`). None, too, for a number that no double comes near.
+    pub fn double(text: &str) -> Option<f64> {
+        floating(text)
+    }
+
+    /// The same of a REAL.
+    pub fn real(text: &str) -> Option<f32> {
+        floating(text)
+    }
+
+    fn floating<F: std::str::FromStr + Copy + Into<f64>>(text: &str) -> Option<F> {
+        let text = text.trim();
+        let number: F = text.parse().ok()?;
+        let wide: f64 = number.into();
+        let is_there = match wide {
+            0.0 => !mantissa(text).bytes().any(|byte| matches!(byte, b'1'..=b'9')),
+            _ => wide.is_finite() || !text.bytes().any(|byte| byte.is_ascii_digit()),
+        };
+        is_there.then_some(number)
+    }
+
+    fn mantissa(text: &str) -> &str {
+        text.split(['e', 'E']).next().unwrap_or(text)
     }
 
     /// Whoever makes room for zeros need not make it for more than this.
@@ -412,6 +444,15 @@ mod tests {
     use datafusion::scalar::ScalarValue;
 
     use super::parse;
+
+    #[test]
+    fn nanoseconds_are_rounded_to_the_nearest_microsecond() {
+        for (nanoseconds, microseconds) in
+            [(0, 0), (499, 0), (500, 0), (501, 1), (1500, 2), (2500, 2), (-1, 0), (-500, 0), (-501, -1), (-1500, -2)]
+        {
+            assert_eq!(super::to_microseconds(nanoseconds), microseconds, "{nanoseconds}");
+        }
+    }
 
     #[test]
     fn dates_and_times_are_read() {
