@@ -21,19 +21,10 @@ use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::{Expr, ident, lit};
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_expr::expressions::{CastExpr, Column};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_plan::aggregates::AggregateExec;
-use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
-use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::execution_plan::reset_plan_states;
-use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::{HashJoinExec, SortMergeJoinExec};
-use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
-use datafusion::physical_plan::projection::ProjectionExec;
-use datafusion::physical_plan::repartition::RepartitionExec;
-use datafusion::physical_plan::sorts::sort::SortExec;
-use datafusion::physical_plan::stream::{EmptyRecordBatchStream, RecordBatchStreamAdapter};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties, replace_children_if_necessary,
 };
@@ -45,10 +36,8 @@ use crate::begun_side::{BegunSide, Part};
 use crate::error::Result;
 use crate::filter;
 use crate::inner_node::{no_expressions, over_children};
-use crate::leaf_node::leaf_node;
-use crate::little;
-use crate::scan::{Output, TableScan};
-use crate::unordered::Unordered;
+use crate::narrow_scan::NarrowScan;
+use crate::scan_below::{over_scan, place_of, scan_below};
 
 /// So few rows of the side that is begun may be looked for: their keys are a list that an index is asked for. They may take this part of the
 /// memory, which others want.
@@ -203,8 +192,7 @@ impl Met {
         }
         let scan = whole.with_tests(tests)?;
         let is_narrow = scan.named_rows().is_some();
-        let properties = whole.properties().clone();
-        Ok(is_narrow.then(|| NarrowScan { scan, properties, metrics: ExecutionPlanMetricsSet::new() }))
+        Ok(is_narrow.then(|| NarrowScan::new(scan, whole)))
     }
 }
 
@@ -238,39 +226,6 @@ fn values_of(key: &dyn PhysicalExpr, batch: &RecordBatch) -> Result<Vec<ScalarVa
     let column = key.evaluate(batch)?.into_array(batch.num_rows())?;
     let there = (0..column.len()).filter(|row| !column.is_null(*row));
     there.map(|row| ScalarValue::try_from_array(&column, row)).collect()
-}
-
-/// A scan of what an index names, in as many parts as the one in whose place it is.
-#[derive(Debug)]
-struct NarrowScan {
-    scan: TableScan,
-    properties: Arc<PlanProperties>,
-    metrics: ExecutionPlanMetricsSet,
-}
-
-impl DisplayAs for NarrowScan {
-    fn fmt_as(&self, kind: DisplayFormatType, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.scan.fmt_as(kind, f)
-    }
-}
-
-impl ExecutionPlan for NarrowScan {
-    fn name(&self) -> &'static str {
-        "NarrowScan"
-    }
-
-    leaf_node!();
-
-    fn execute(
-        &self,
-        partition: usize,
-        context: Arc<TaskContext>,
-    ) -> Result<SendableRecordBatchStream, DataFusionError> {
-        match partition < self.scan.properties().output_partitioning().partition_count() {
-            true => self.scan.execute(partition, context),
-            false => Ok(Box::pin(EmptyRecordBatchStream::new(self.scan.schema()))),
-        }
-    }
 }
 
 /// The rule, behind all others.
@@ -353,81 +308,4 @@ fn by_keys(node: &Arc<dyn ExecutionPlan>) -> Option<ByKeys> {
     let may_be_begun = [join.smaller, 1 - join.smaller].into_iter().filter(|side| join.is_met(1 - side));
     let (begun, (keys, index)) = may_be_begun.into_iter().find_map(|side| Some((side, join.keys(side)?)))?;
     Some(ByKeys { join: node.clone(), met: Met { begun, keys }, index, running: Mutex::default(), ran: Arc::default() })
-}
-
-/// The place in its table of the column that one side of a comparison is, if it lets rows be looked for: through nodes that let each row of it
-/// through or not by itself. Floating-point numbers are compared in other ways here and there.
-fn place_of(compared: &Arc<dyn PhysicalExpr>, side: &Arc<dyn ExecutionPlan>) -> Option<usize> {
-    let kind = compared.data_type(&side.schema()).ok().filter(|kind| !kind.is_floating())?;
-    if let Some(cast) = compared.downcast_ref::<CastExpr>() {
-        // A wider integer is as many numbers.
-        let inner = cast.expr().data_type(&side.schema()).ok()?;
-        return (kind.is_integer() && inner.is_integer()).then(|| place_of(cast.expr(), side))?;
-    }
-    below(side, compared.downcast_ref::<Column>()?.index())
-}
-
-/// The table's column that a column of a plan is.
-fn below(plan: &Arc<dyn ExecutionPlan>, column: usize) -> Option<usize> {
-    if let Some(scan) = plan.downcast_ref::<TableScan>() {
-        return match scan.output().get(column)? {
-            Output::Column(place) => Some(*place),
-            Output::RowId => None,
-        };
-    }
-    if let Some(shown) = plan.downcast_ref::<ProjectionExec>() {
-        return place_of(&shown.expr().get(column)?.expr, shown.input());
-    }
-    if let Some(filter) = plan.downcast_ref::<FilterExec>() {
-        let column = filter.projection().as_ref().map_or(Some(column), |shown| shown.get(column).copied())?;
-        return below(filter.input(), column);
-    }
-    if let Some(groups) = plan.downcast_ref::<AggregateExec>() {
-        return place_of(&groups.group_expr().expr().get(column)?.0, groups.input());
-    }
-    below(passed_through(plan)?, column)
-}
-
-/// What lies below a node that gives on the rows that it is given.
-fn passed_through(plan: &Arc<dyn ExecutionPlan>) -> Option<&Arc<dyn ExecutionPlan>> {
-    let gives_on = plan.is::<RepartitionExec>()
-        || plan.is::<CoalescePartitionsExec>()
-        || plan.is::<CooperativeExec>()
-        || plan.is::<SortExec>()
-        || plan.is::<Unordered>()
-        || little::sorts(plan);
-    gives_on.then(|| plan.children()[0])
-}
-
-/// The scan that a side of a join ends in, if nothing on the way looks at more than a row or a whole group.
-fn scan_below(plan: &Arc<dyn ExecutionPlan>) -> Option<&TableScan> {
-    if let Some(scan) = plan.downcast_ref::<TableScan>() {
-        return Some(scan);
-    }
-    if plan.fetch().is_some() {
-        return None;
-    }
-    if let Some(groups) = plan.downcast_ref::<AggregateExec>() {
-        let is_plain = groups.group_expr().is_single() && groups.limit_options().is_none();
-        return is_plain.then(|| scan_below(groups.input()))?;
-    }
-    if let Some(filter) = plan.downcast_ref::<FilterExec>() {
-        return scan_below(filter.input());
-    }
-    if let Some(shown) = plan.downcast_ref::<ProjectionExec>() {
-        return scan_below(shown.input());
-    }
-    scan_below(passed_through(plan)?)
-}
-
-/// The same side of a join with another scan at its end.
-fn over_scan(
-    plan: &Arc<dyn ExecutionPlan>,
-    narrow: &Arc<NarrowScan>,
-) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
-    if plan.is::<TableScan>() {
-        return Ok(narrow.clone());
-    }
-    let inner = over_scan(plan.children()[0], narrow)?;
-    replace_children_if_necessary(plan.clone(), vec![inner])
 }

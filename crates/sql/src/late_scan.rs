@@ -19,12 +19,12 @@ use datafusion::physical_expr::{PhysicalExpr, split_conjunction};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
-use datafusion::physical_plan::stream::EmptyRecordBatchStream;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
 use crate::error::Result;
 use crate::filter;
 use crate::leaf_node::leaf_node;
+use crate::narrow_scan;
 use crate::scan::{Output, TableScan};
 
 /// The plan node.
@@ -76,11 +76,8 @@ impl ExecutionPlan for LateScan {
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream, DataFusionError> {
         let known = self.known()?;
-        match partition < known.properties().output_partitioning().partition_count() {
-            true => known.execute(partition, context),
-            // What an index names is one part.
-            false => Ok(Box::pin(EmptyRecordBatchStream::new(self.scan.schema()))),
-        }
+        // What an index names is one part.
+        narrow_scan::part(&known, partition, context)
     }
 }
 
