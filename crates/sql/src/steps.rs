@@ -11,7 +11,7 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
-use datafusion::physical_plan::metrics::BaselineMetrics;
+use datafusion::physical_plan::metrics::{BaselineMetrics, RecordOutput, Time};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use tokio::task::JoinHandle;
 
@@ -33,9 +33,18 @@ const BYTES_AHEAD: usize = 4 << 20;
 /// What a thread works on, and what it holds meanwhile.
 struct Work<W> {
     of: W,
+    /// How long it has worked on it.
+    elapsed: Time,
     _hold: Hold,
     /// Whoever wants the batches; gone when nobody does any more.
     wanted: Weak<()>,
+}
+
+impl<W: Step> Work<W> {
+    fn step(&mut self) -> Result<Option<RecordBatch>> {
+        let _timer = self.elapsed.timer();
+        self.of.step()
+    }
 }
 
 /// What a thread gives back.
@@ -54,7 +63,7 @@ impl<W: Step> Stepped<W> {
             if work.wanted.strong_count() == 0 {
                 return Stepped { work, batches, end: Some(Err(Error::Interrupted)) };
             }
-            match work.of.step() {
+            match work.step() {
                 Ok(Some(batch)) if batch.num_rows() == 0 => {}
                 Ok(Some(batch)) => {
                     bytes += batch.get_array_memory_size();
@@ -91,12 +100,13 @@ impl<W: Step> Steps<W> {
         schema: SchemaRef,
     ) -> SendableRecordBatchStream {
         let wants = Arc::new(());
-        let work = Some(Box::new(Work { of: work, _hold: hold, wanted: Arc::downgrade(&wants) }));
+        let elapsed = metrics.elapsed_compute().clone();
+        let work = Some(Box::new(Work { of: work, elapsed, _hold: hold, wanted: Arc::downgrade(&wants) }));
         let steps = Steps { work, ahead: None, steps: 1, ready: VecDeque::new(), end: None, inline, _wants: wants };
         let stream = futures::stream::unfold((steps, metrics), |(mut steps, metrics)| async move {
             let batch = steps.next().await.transpose()?;
             if let Ok(batch) = &batch {
-                metrics.record_output(batch.num_rows());
+                batch.record_output(&metrics);
             }
             Some((batch.map_err(DataFusionError::from), (steps, metrics)))
         });
@@ -115,7 +125,7 @@ impl<W: Step> Steps<W> {
         if self.inline {
             let Some(work) = &mut self.work else { return Ok(None) };
             loop {
-                match work.of.step()? {
+                match work.step()? {
                     Some(batch) if batch.num_rows() == 0 => {}
                     batch => return Ok(batch),
                 }
@@ -167,7 +177,14 @@ mod tests {
     #[test]
     fn narrow_batches_are_handed_over_many_at_a_time_and_wide_ones_few() {
         let wants = Arc::new(());
-        let work = |bytes| Box::new(Work { of: Wide(bytes), _hold: Arc::new(()), wanted: Arc::downgrade(&wants) });
+        let work = |bytes| {
+            Box::new(Work {
+                of: Wide(bytes),
+                elapsed: Time::new(),
+                _hold: Arc::new(()),
+                wanted: Arc::downgrade(&wants),
+            })
+        };
         let of = |bytes| Stepped::of(work(bytes), STEPS_MAX).batches.len();
         assert_eq!(of(100), STEPS_MAX);
         assert_eq!(of(1 << 20), 4);
@@ -187,7 +204,7 @@ mod tests {
     #[test]
     fn work_that_nobody_wants_any_more_ends() {
         let wants = Arc::new(());
-        let work = Work { of: Endless, _hold: Arc::new(()), wanted: Arc::downgrade(&wants) };
+        let work = Work { of: Endless, elapsed: Time::new(), _hold: Arc::new(()), wanted: Arc::downgrade(&wants) };
         let thread = std::thread::spawn(|| Stepped::of(Box::new(work), STEPS_MAX).end);
         drop(wants);
         assert!(matches!(thread.join().unwrap(), Some(Err(Error::Interrupted))));

@@ -172,7 +172,13 @@ fn explain_shows_the_plan() {
     let plan = database.ask("EXPLAIN SELECT b FROM t WHERE a = 1");
     assert!(plan.contains("TableScan") || plan.contains("Scan: t"), "{plan}");
     assert!(plan.contains("tests: [a]"), "{plan}");
-    assert!(database.ask("EXPLAIN ANALYZE SELECT b FROM t").contains("output_rows=1"));
+    let direct = database.ask("EXPLAIN ANALYZE SELECT b FROM t");
+    assert!(direct.starts_with("Direct: ") && direct.contains("output_rows=1"), "{direct}");
+    // What was not measured would be the least that there is.
+    assert!(direct.contains("output_batches=1"), "{direct}");
+    for least in ["elapsed_compute=1ns", "output_bytes=0.0 B"] {
+        assert!(!direct.contains(least), "{direct}");
+    }
     assert!(database.ask("EXPLAIN SELECT b, a, b FROM t").contains("Scan: t"), "a column may be there twice");
     for (change, head) in [
         ("UPDATE t SET b = 'y' WHERE a = 1", "Update on t\n  "),
