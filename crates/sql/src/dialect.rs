@@ -561,6 +561,14 @@ fn settle(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
                 Err(_) => Transformed::no(Expr::Negative(inner)),
             }
         }
+        // The library cuts what is finer than the type that is wanted.
+        Expr::Cast(cast) if is_coarser(&cast, schema) => {
+            let rounded = functions::as_microseconds(*cast.expr);
+            match rounded.get_type(schema) {
+                Ok(kind) if kind == *cast.field.data_type() => Transformed::yes(rounded),
+                _ => Transformed::yes(Expr::Cast(Cast::new_from_field(Box::new(rounded), cast.field))),
+            }
+        }
         // A quoted literal is read as the type that is wanted of it, in all the forms that PostgreSQL knows.
         Expr::Cast(Cast { expr, field })
             if matches!(expr.as_ref(), Expr::Literal(..)) && field.data_type().is_temporal() =>
@@ -568,14 +576,6 @@ fn settle(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
             match times::read_literal(&expr, field.data_type()) {
                 Some(literal) => Transformed::yes(Expr::Literal(literal, None)),
                 None => Transformed::no(Expr::Cast(Cast { expr, field })),
-            }
-        }
-        // The library cuts what is finer than the type that is wanted.
-        Expr::Cast(cast) if is_coarser(&cast, schema) => {
-            let rounded = functions::as_microseconds(*cast.expr);
-            match rounded.get_type(schema) {
-                Ok(kind) if kind == *cast.field.data_type() => Transformed::yes(rounded),
-                _ => Transformed::yes(Expr::Cast(Cast::new_from_field(Box::new(rounded), cast.field))),
             }
         }
         // What is too large for a floating-point number is infinite for the library.
