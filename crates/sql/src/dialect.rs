@@ -99,6 +99,9 @@ pub(crate) fn rewrite_expr(expr: &mut ast::Expr) {
 
 /// Makes a number of a text that says how many rows: a parameter of which a client left the type open is one.
 fn number_of_rows(expr: &mut ast::Expr) {
+    while let ast::Expr::Nested(inner) = expr {
+        *expr = std::mem::replace(inner, ast::Expr::Value(ast::Value::Null.into()));
+    }
     let rows = idioms::text_of(expr).and_then(|text| text.trim().parse::<i64>().ok());
     match rows {
         Some(rows) => *expr = parameters::literal(&Value::Integer(rows)),
@@ -437,7 +440,7 @@ fn has_unknown_pattern(function: &Function) -> bool {
     is_of_times && idioms::text_of(pattern).is_some_and(is_unknown)
 }
 
-/// The library reads TABLESAMPLE and takes all rows.
+/// The library reads TABLESAMPLE and WITH ORDINALITY, and takes all rows, without their numbers.
 struct Samples;
 
 impl Visitor for Samples {
@@ -448,6 +451,9 @@ impl Visitor for Samples {
             TableFactor::Table { sample: Some(_), .. } | TableFactor::Derived { sample: Some(_), .. } => {
                 ControlFlow::Break("TABLESAMPLE")
             }
+            TableFactor::Table { with_ordinality: true, .. }
+            | TableFactor::Function { with_ordinality: true, .. }
+            | TableFactor::UNNEST { with_ordinality: true, .. } => ControlFlow::Break("WITH ORDINALITY"),
             _ => ControlFlow::Continue(()),
         }
     }

@@ -9,6 +9,9 @@
 //! | `0x1F` | `31` |
 //! | `COPY t FROM STDIN (FREEZE on, HEADER off)` | `COPY t FROM STDIN (FREEZE TRUE, HEADER FALSE)` |
 //! | `FETCH c`, `FETCH FROM c`, `FETCH FORWARD FROM c` | `FETCH NEXT FROM c` |
+//! | `FETCH ALL c`, `FETCH 5 c` | `FETCH ALL FROM c`, `FETCH 5 FROM c` |
+//! | `x IN (VALUES (1), (2))` | `x IN (SELECT * FROM (VALUES (1), (2)) AS v)` |
+//! | `FETCH FIRST (1 + 1) ROWS ONLY` | `LIMIT (1 + 1)` |
 //! | `query OPTIMIZE FOR goal` | `OPTIMIZE FOR goal query` |
 //! | `IDENTITY (START WITH 1 INCREMENT BY 2)` | `IDENTITY (INCREMENT BY 2 START WITH 1)`, the one order it reads |
 
@@ -35,7 +38,10 @@ pub(crate) fn adapt(tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>> {
     for statement in tokens.split_inclusive(|token| token.token == Token::SemiColon) {
         let moved = goal_in_front(statement)?;
         let statement = moved.as_deref().unwrap_or(statement);
+        let told = rows_told(statement);
+        let statement = told.as_deref().unwrap_or(statement);
         let words = places(statement);
+        refuse_within(statement, &words)?;
         match keyword(statement, &words, 0) {
             Some(Keyword::VACUUM) => vacuum(statement, &words, &mut adapted),
             Some(Keyword::ABORT) => {
@@ -86,8 +92,17 @@ fn goal_in_front(statement: &[TokenWithSpan]) -> Result<Option<Vec<TokenWithSpan
     Ok(Some([&goal[..end], query, &goal[end..]].concat()))
 }
 
+/// No text has a zero in it, however it is written.
+fn refuse_zero(token: &Token) -> Result<()> {
+    match token {
+        Token::UnicodeStringLiteral(text) if text.contains('\0') => Err(Error::ZeroInText),
+        _ => Ok(()),
+    }
+}
+
 /// `0x1F` is a number; the tokenizer takes it for the bytes `X'1F'`, which are one letter longer.
 fn whole_number(mut token: TokenWithSpan) -> Result<TokenWithSpan> {
+    refuse_zero(&token.token)?;
     if let Token::HexStringLiteral(digits) = &token.token
         && token.span.end.column.saturating_sub(token.span.start.column) == digits.len() as u64 + 2
     {
@@ -144,27 +159,138 @@ fn truth_of_options(statement: &[TokenWithSpan], words: &[usize]) -> Vec<TokenWi
     adapted
 }
 
-/// FETCH that says no direction, or no number, is FETCH NEXT.
+/// FETCH with a direction or a number, and with FROM: one that says neither is FETCH NEXT.
 fn fetch_next(statement: &[TokenWithSpan], words: &[usize]) -> Vec<TokenWithSpan> {
-    let word = |place: usize| words.get(place).and_then(|at| upper(&statement[*at].token));
+    let is_end = |at: &usize| matches!(statement[*at].token, Token::SemiColon | Token::EOF);
+    let end = words.iter().position(is_end).unwrap_or(words.len());
+    let word = |place: usize| words[..end].get(place).and_then(|at| upper(&statement[*at].token));
     let is_from = |place: usize| matches!(word(place).as_deref(), Some("FROM" | "IN"));
-    let ends = |place: usize| words.get(place).is_none_or(|at| statement[*at].token == Token::SemiColon);
-    // Where NEXT goes, how many words it stands for, and whether FROM lacks as well.
-    let (replaced, lacks_from) = if is_from(1) {
-        (0, false)
-    } else if word(1).as_deref() == Some("FORWARD") && is_from(2) {
-        (1, false)
-    } else if ends(2) && !ends(1) {
-        (0, true)
-    } else {
-        return statement.to_vec();
+    let Some(cursor) = end.checked_sub(1).filter(|place| *place > 0) else { return statement.to_vec() };
+    let lacks_from = !is_from(cursor - 1) || cursor == 1;
+    // The words between FETCH and FROM.
+    let direction = &words[1..if lacks_from { cursor } else { cursor - 1 }];
+    let is_next = match direction {
+        [] => true,
+        [only] => upper(&statement[*only].token).as_deref() == Some("FORWARD"),
+        _ => false,
     };
     let span = statement[words[0]].span;
-    let next = std::iter::once("NEXT").chain(lacks_from.then_some("FROM"));
-    let mut adapted = statement[..=words[0]].to_vec();
-    adapted.extend(next.map(|keyword| TokenWithSpan { token: Token::make_keyword(keyword), span }));
-    adapted.extend_from_slice(&statement[words[1 + replaced]..]);
+    let keyword = |keyword: &str| TokenWithSpan { token: Token::make_keyword(keyword), span };
+    let mut adapted = vec![statement[words[0]].clone()];
+    match is_next {
+        true => adapted.push(keyword("NEXT")),
+        false => adapted.extend(direction.iter().map(|at| statement[*at].clone())),
+    }
+    adapted.push(keyword("FROM"));
+    adapted.extend_from_slice(&statement[words[cursor]..]);
     adapted
+}
+
+/// `IN (VALUES ...)` and `FETCH FIRST (...) ROWS ONLY`, if a statement has them.
+fn rows_told(statement: &[TokenWithSpan]) -> Option<Vec<TokenWithSpan>> {
+    let is = |token: &TokenWithSpan, keyword: Keyword| matches!(&token.token, Token::Word(word) if word.quote_style.is_none() && word.keyword == keyword);
+    let words = places(statement);
+    let mut replaced: Vec<(usize, usize, Vec<Token>)> = Vec::new();
+    for (place, window) in words.windows(3).enumerate() {
+        let [first, second, third] = [0, 1, 2].map(|at| &statement[window[at]]);
+        if is(first, Keyword::IN) && second.token == Token::LParen && is(third, Keyword::VALUES) {
+            let Some(close) = closing(statement, &words, place + 1) else { continue };
+            let name = Token::make_word("__counterfoil_values", Some('"'));
+            let select = ["SELECT", "FROM"].map(Token::make_keyword);
+            let [select, from] = select;
+            replaced.push((window[2], window[2], vec![select, Token::Mul, from, Token::LParen, third.token.clone()]));
+            replaced.push((
+                words[close],
+                words[close],
+                vec![Token::RParen, Token::make_keyword("AS"), name, Token::RParen],
+            ));
+        }
+        let is_fetch = is(first, Keyword::FETCH) && (is(second, Keyword::FIRST) || is(second, Keyword::NEXT));
+        if is_fetch && third.token == Token::LParen {
+            let Some(close) = closing(statement, &words, place + 2) else { continue };
+            let behind = |place: usize| words.get(place).map(|at| &statement[*at]);
+            let rows = behind(close + 1).is_some_and(|word| is(word, Keyword::ROW) || is(word, Keyword::ROWS));
+            if rows && behind(close + 2).is_some_and(|word| is(word, Keyword::ONLY)) {
+                replaced.push((window[0], window[1], vec![Token::make_keyword("LIMIT")]));
+                replaced.push((words[close + 1], words[close + 2], Vec::new()));
+            }
+        }
+    }
+    (!replaced.is_empty()).then(|| put_in_place(statement, replaced))
+}
+
+/// Where the parenthesis at a place is closed.
+fn closing(statement: &[TokenWithSpan], words: &[usize], open: usize) -> Option<usize> {
+    let mut depth = 0_usize;
+    for (place, at) in words.iter().enumerate().skip(open) {
+        match statement[*at].token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth = depth.checked_sub(1)?,
+            _ => {}
+        }
+        if depth == 0 {
+            return Some(place);
+        }
+    }
+    None
+}
+
+/// A statement with other tokens in the place of some, from the first to the last that each tells.
+fn put_in_place(statement: &[TokenWithSpan], mut replaced: Vec<(usize, usize, Vec<Token>)>) -> Vec<TokenWithSpan> {
+    replaced.sort_by_key(|(first, ..)| *first);
+    let mut adapted = Vec::with_capacity(statement.len() + 8);
+    let mut from = 0;
+    for (first, last, tokens) in replaced {
+        adapted.extend_from_slice(&statement[from..first]);
+        let span = statement[first].span;
+        adapted.extend(tokens.into_iter().map(|token| TokenWithSpan { token, span }));
+        from = last + 1;
+    }
+    adapted.extend_from_slice(&statement[from..]);
+    adapted
+}
+
+/// Refuses clauses of PostgreSQL that are neither here nor read by the parser, or that it reads and forgets.
+fn refuse_within(statement: &[TokenWithSpan], words: &[usize]) -> Result<()> {
+    let word = |place: usize| words.get(place).and_then(|at| upper(&statement[*at].token));
+    let is_at = |place: usize, wanted: &[&str]| {
+        wanted.iter().enumerate().all(|(more, wanted)| word(place + more).as_deref() == Some(wanted))
+    };
+    let opens = |place: usize| words.get(place).is_some_and(|at| statement[*at].token == Token::LParen);
+    match word(0).as_deref() {
+        Some("INSERT") => {
+            // Rows come behind it, and may be many.
+            let is_before = |place: &usize| !matches!(word(*place).as_deref(), Some("VALUES" | "SELECT" | "DEFAULT"));
+            for place in
+                (1..words.len()).take_while(is_before).filter(|place| word(*place).as_deref() == Some("OVERRIDING"))
+            {
+                if let Some(whose @ ("SYSTEM" | "USER")) = word(place + 1).as_deref() {
+                    return Err(Error::NotSupported(format!("INSERT ... OVERRIDING {whose} VALUE")));
+                }
+            }
+        }
+        Some("CREATE" | "ALTER") => {
+            for place in 0..words.len() {
+                for what in ["NULL", "DEFAULT"] {
+                    if is_at(place, &["ON", "DELETE", "SET", what]) && opens(place + 4) {
+                        return Err(Error::NotSupported(format!("ON DELETE SET {what} with columns")));
+                    }
+                }
+            }
+        }
+        Some("EXPLAIN") if opens(1) => {
+            for place in (2..words.len()).take_while(|place| statement[words[*place]].token != Token::RParen) {
+                match word(place + 1) {
+                    Some(form) if is_at(place, &["FORMAT"]) && form != "TEXT" => {
+                        return Err(Error::NotSupported(format!("EXPLAIN (FORMAT {form})")));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        _ => {}
+    }
+    Ok(())
 }
 
 /// An unquoted word in capitals.

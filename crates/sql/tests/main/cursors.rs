@@ -68,6 +68,10 @@ fn cursors_live_as_long_as_they_say() {
         "DECLARE CURSOR"
     );
     assert_eq!(database.ask("FETCH ALL FROM p"), "7");
+    let some = "SELECT a FROM t ORDER BY a OFFSET $1 ROWS FETCH FIRST ($2) ROWS ONLY";
+    for two in [Value::Integer(2), Value::from("2")] {
+        assert_eq!(ask(&mut database.session, some, &[two.clone(), two]), "3\n4");
+    }
     for number in 0..99 {
         database.ask(&format!("DECLARE c{number} CURSOR WITH HOLD FOR SELECT 1"));
     }
@@ -76,6 +80,16 @@ fn cursors_live_as_long_as_they_say() {
         "error: not supported: more than 100 cursors: CLOSE some"
     );
     database.expect(&[("DISCARD ALL", "DISCARD ALL"), ("FETCH 1 FROM p", "error: no cursor p")]);
+    database.expect(&[
+        ("DECLARE q CURSOR WITH HOLD FOR SELECT x FROM generate_series(1, 9) AS g(x)", "DECLARE CURSOR"),
+        ("FETCH q", "1"),
+        ("FETCH 2 q", "2\n3"),
+        ("FETCH FORWARD 1 q", "4"),
+        ("FETCH FORWARD q;", "5"),
+        ("FETCH FROM q", "6"),
+        ("FETCH NEXT IN q", "7"),
+        ("FETCH ALL q", "8\n9"),
+    ]);
 }
 
 #[test]
