@@ -131,12 +131,17 @@ impl VisitorMut for Rewriter {
     }
 
     fn post_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
-        let (name, arguments) = match factor {
-            TableFactor::Table { name, args: Some(arguments), .. } => (name, &mut arguments.args),
-            TableFactor::Function { name, args, .. } => (name, args),
+        let (name, arguments, alias) = match factor {
+            TableFactor::Table { name, args: Some(arguments), alias, .. } => (name, &mut arguments.args, alias),
+            TableFactor::Function { name, args, alias, .. } => (name, args, alias),
+            TableFactor::UNNEST { array_exprs, alias, .. } if array_exprs.len() == 1 => {
+                naming::name_function(alias, "unnest");
+                return ControlFlow::Continue(());
+            }
             _ => return ControlFlow::Continue(()),
         };
         if name.to_string().eq_ignore_ascii_case("generate_series") {
+            naming::name_function(alias, "generate_series");
             for argument in arguments.iter_mut() {
                 if let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = argument {
                     whole_number(expr);

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Query, Select, SelectItem, SetExpr, Statement,
-    Value, visit_expressions, visit_expressions_mut,
+    TableAlias, TableAliasColumnDef, Value, visit_expressions, visit_expressions_mut,
 };
 
 use crate::dialect;
@@ -85,6 +85,15 @@ fn name_items(select: &mut Select, names: Names) {
             SelectItem::ExprWithAlias { alias: name, .. } if again && !wildcard => *name = ident(&alias),
             _ => {}
         }
+    }
+}
+
+/// A function in FROM that answers one column: that has the name which the function has there, its own if no other is given.
+pub(crate) fn name_function(alias: &mut Option<TableAlias>, function: &str) {
+    let own = || TableAlias { explicit: true, name: ident(function), columns: Vec::new(), at: None };
+    let alias = alias.get_or_insert_with(own);
+    if alias.columns.is_empty() {
+        alias.columns.push(TableAliasColumnDef { name: alias.name.clone(), data_type: None });
     }
 }
 

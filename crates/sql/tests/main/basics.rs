@@ -100,7 +100,7 @@ fn many_rows_are_scanned_in_parts_and_streamed() {
     let mut database = Database::after("CREATE TABLE t (id BIGINT PRIMARY KEY, half BIGINT, label TEXT)");
     database.expect(&[
         (
-            "INSERT INTO t SELECT value, value / 2, 'label number ' || value FROM generate_series(1, 100000)",
+            "INSERT INTO t SELECT value, value / 2, 'label number ' || value FROM generate_series(1, 100000) AS g(value)",
             "INSERT 100000",
         ),
         ("SELECT count(*), min(id), max(id), sum(half) FROM t", "100000|1|100000|2500000000"),
@@ -134,7 +134,7 @@ fn an_interrupt_ends_a_query() {
 fn a_query_that_outgrows_its_memory_ends_in_an_error() {
     let options = counterfoil_sql::EngineOptions { memory_bytes: 1 << 20, parallelism: 1, ..Default::default() };
     let mut database = Database::with_options(options);
-    let sql = "SELECT value FROM generate_series(1, 3000000) ORDER BY value DESC";
+    let sql = "SELECT value FROM generate_series(1, 3000000) AS g(value) ORDER BY value DESC";
     assert!(database.ask(sql).starts_with("error: the query needs more working memory"), "{}", database.ask(sql));
 }
 
@@ -150,9 +150,10 @@ fn with_a_folder_to_spill_to_it_ends_well_and_leaves_nothing_there() {
     };
     let mut database = Database::with_options(options);
     let sql = "SELECT min(value), max(place) FROM (SELECT value, row_number() OVER (ORDER BY value DESC) AS place \
-               FROM generate_series(1, 3000000)) AS numbered";
+               FROM generate_series(1, 3000000) AS g(value)) AS numbered";
     assert_eq!(database.ask(sql), "1|3000000");
-    let plan = database.ask("EXPLAIN ANALYZE SELECT value FROM generate_series(1, 3000000) ORDER BY value DESC");
+    let plan =
+        database.ask("EXPLAIN ANALYZE SELECT value FROM generate_series(1, 3000000) AS g(value) ORDER BY value DESC");
     assert!(plan.contains("spill_count=") && !plan.contains("spill_count=0,"), "{plan}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }

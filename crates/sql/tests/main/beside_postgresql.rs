@@ -23,7 +23,62 @@ fn numbers_with_an_exponent_are_exact() {
             ("SELECT v * 1e3, v + 1e3, v * 1e-3 FROM t WHERE v = 2", "2000|1002|0.002"),
             ("SELECT 1e5, 1.5e-3, 12.5e1, .5e1, 1e38", "100000|0.0015|125|5|1e+38"),
             // Exponents that no number of a machine holds, and one that a sum of digits would not.
-            ("SELECT 1e-9223372036854775808, 1e-2147483648, 1e-99999999999999999999, 1e400", "0|0|0|Infinity"),
+            ("SELECT 1e-9223372036854775808, 1e-2147483648, 1e-99999999999999999999", "0|0|0"),
+            ("SELECT 1e400", "error: a number is out of range (double precision)"),
+        ],
+    );
+}
+
+#[test]
+fn what_no_floating_point_number_comes_near_is_out_of_range() {
+    let out_of_range = "error: a number is out of range (double precision)";
+    expect(
+        "CREATE TABLE t (d DOUBLE PRECISION, r REAL, n TEXT); INSERT INTO t VALUES (1e300, 1, '1e309')",
+        &[
+            ("SELECT '1e309'::float8", out_of_range),
+            ("SELECT 1e309::float8", out_of_range),
+            ("SELECT '1e-400'::float8", out_of_range),
+            ("SELECT n::float8 FROM t", out_of_range),
+            ("SELECT '1e39'::real", "error: a number is out of range (real)"),
+            ("SELECT d::real FROM t", "error: a number is out of range (real)"),
+            ("SELECT 'inf'::float8, '-Infinity'::real, ' 1.5 '::float8, '0e999'::float8", "Infinity|-Infinity|1.5|0"),
+            ("SELECT r FROM t WHERE d = '1e300'", "1"),
+            ("INSERT INTO t (d) VALUES (1e309)", out_of_range),
+            ("INSERT INTO t (d) VALUES ('1e309')", "error: a value is out of range (column d, double precision)"),
+            ("INSERT INTO t (r) VALUES ('1e39')", "error: a value is out of range (column r, real)"),
+            ("INSERT INTO t (r) VALUES (1e39)", "error: a floating-point number is out of range (column r, real)"),
+        ],
+    );
+}
+
+#[test]
+fn functions_in_from_name_their_columns() {
+    expect(
+        "",
+        &[
+            ("SELECT generate_series FROM generate_series(5, 6)", "5\n6"),
+            ("SELECT g FROM generate_series(5, 6) g", "5\n6"),
+            ("SELECT unnest FROM unnest(ARRAY[7])", "7"),
+            ("SELECT value FROM generate_series(5, 6)", "error: no column value (there are generate_series)"),
+        ],
+    );
+}
+
+#[test]
+fn a_name_of_several_lines_is_told_whole() {
+    expect("", &[("SELECT * FROM \"a\nb\"", "error: table 'a\nb' not found")]);
+}
+
+#[test]
+fn signs_and_comments_behind_operators_are_their_own() {
+    expect(
+        "CREATE TABLE t (a INTEGER, b INTEGER); INSERT INTO t VALUES (-3, 3), (4, -4)",
+        &[
+            ("SELECT 1 WHERE 3>-1 AND 3>/*c*/2 AND 3>=--c\n2", "1"),
+            ("SELECT a FROM t WHERE a>=-3 AND a<>-3", "4"),
+            ("SELECT a FROM t WHERE a<-b OR a>+3", "4"),
+            ("SELECT a FROM t WHERE a=-b ORDER BY a", "-3\n4"),
+            ("SELECT 1 WHERE 1 <-> 2", "error: not supported: operator <->"),
         ],
     );
 }

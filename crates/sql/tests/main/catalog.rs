@@ -100,7 +100,7 @@ fn a_table_is_made_of_a_query() {
 fn indexes_find_the_same_rows() {
     let mut database = Database::after(
         "CREATE TABLE t (a INTEGER, b TEXT);
-         INSERT INTO t SELECT value % 100, 'b' || (value % 7) FROM generate_series(1, 5000)",
+         INSERT INTO t SELECT value % 100, 'b' || (value % 7) FROM generate_series(1, 5000) AS g(value)",
     );
     let queries = [
         "SELECT count(*) FROM t WHERE a = 5",
