@@ -87,6 +87,8 @@ enum Progress {
 /// A statement with its parameters.
 pub struct Portal {
     sql: Arc<str>,
+    /// The types of its parameters, as far as the client said them.
+    types: Vec<u32>,
     bytes: usize,
     values: Vec<Value>,
     wanted: Vec<Format>,
@@ -121,16 +123,23 @@ pub enum Ran {
 
 impl Portal {
     /// A statement with values for its parameters, whose columns are sent in these formats.
-    pub fn new(sql: Arc<str>, values: Vec<Value>, wanted: Vec<Format>, told: Option<Option<SchemaRef>>) -> Self {
+    pub fn new(
+        (sql, types): (Arc<str>, Vec<u32>),
+        values: Vec<Value>,
+        wanted: Vec<Format>,
+        told: Option<Option<SchemaRef>>,
+    ) -> Self {
         let own = |value: &Value| match value {
             Value::Text(text) => text.len(),
             Value::Bytes(bytes) => bytes.len(),
             _ => 0,
         };
         // Its statement may be closed before it, so its text counts here as well.
-        let bytes =
-            sql.len() + values.iter().map(|value| size_of::<Value>() + own(value)).sum::<usize>() + wanted.len();
-        Portal { sql, bytes, values, wanted, told, progress: Progress::Waiting }
+        let bytes = sql.len()
+            + 4 * types.len()
+            + values.iter().map(|value| size_of::<Value>() + own(value)).sum::<usize>()
+            + wanted.len();
+        Portal { sql, types, bytes, values, wanted, told, progress: Progress::Waiting }
     }
 
     /// Bytes that are held for it, but for rows.
@@ -159,6 +168,7 @@ impl Portal {
     /// The statement's.
     pub fn start(&mut self, connection: &mut Connection) -> Result<Option<SchemaRef>, Stopped> {
         if matches!(self.progress, Progress::Waiting) {
+            self.keep_word(connection)?;
             self.progress = begun(&self.sql, &self.values, connection)?;
             if let (Some(told), Progress::Reading(reading)) = (&self.told, &mut self.progress) {
                 reading.keep_word(told.as_ref())?;
@@ -168,6 +178,22 @@ impl Portal {
             Progress::Reading(reading) => Some(reading.schema.clone()),
             _ => None,
         })
+    }
+
+    /// Refuses a change that answers other columns by now than the client was told, before it is made.
+    fn keep_word(&self, connection: &mut Connection) -> Result<(), Stopped> {
+        let Some(told) = &self.told else { return Ok(()) };
+        let is_change = matches!(statements::first_word(&self.sql).as_str(), "INSERT" | "UPDATE" | "DELETE" | "WITH");
+        let count = |columns: &Option<SchemaRef>| columns.as_ref().map(|columns| columns.fields().len());
+        match is_change && told.is_some() && count(told) != count(&self.described(connection)?) {
+            true => Err(changed().into()),
+            false => Ok(()),
+        }
+    }
+
+    fn described(&self, connection: &mut Connection) -> Result<Option<SchemaRef>, Error> {
+        let given: Vec<_> = self.types.iter().map(|oid| types::of_parameter(*oid)).collect();
+        Ok(connection.describe(&self.sql, &given)?.columns)
     }
 
     /// Its columns, before it runs: its rows will be of these.
@@ -180,7 +206,7 @@ impl Portal {
         }
         let told = match self.told.take() {
             Some(told) => told,
-            None => connection.describe(&self.sql, &[])?.columns,
+            None => self.described(connection)?,
         };
         Ok(self.told.insert(told).clone())
     }
@@ -227,8 +253,6 @@ impl Reading {
     /// Makes the rows what the client was told they would be. What a parameter is may change what a query answers, and so may
     /// a table that was made anew; the client reads bytes by the types that it was told.
     fn keep_word(&mut self, told: Option<&SchemaRef>) -> Result<(), Refusal> {
-        let changed =
-            || Refusal::new("0A000", "the statement answers other columns than when it was prepared: prepare it anew");
         let told = told.ok_or_else(changed)?;
         if told.fields().len() != self.schema.fields().len() {
             return Err(changed());
@@ -266,6 +290,10 @@ impl Reading {
             self.next = 0;
         }
     }
+}
+
+fn changed() -> Refusal {
+    Refusal::new("0A000", "the statement answers other columns than when it was prepared: prepare it anew")
 }
 
 /// The columns of a batch as columns of these types.

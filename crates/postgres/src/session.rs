@@ -256,7 +256,7 @@ impl<S: Stream> Session<S> {
         if self.is_forgotten(text) {
             return self.complete("DEALLOCATE");
         }
-        let mut portal = Portal::new(text.into(), Vec::new(), Vec::new(), None);
+        let mut portal = Portal::new((text.into(), Vec::new()), Vec::new(), Vec::new(), None);
         if let Some(schema) = portal.start(&mut self.connection)? {
             rows::describe(&mut self.wire, &schema, &[])?;
         }
@@ -385,7 +385,7 @@ impl<S: Stream> Session<S> {
             return Err(Refusal::new("42P03", "there is a portal of this name already").into());
         }
         let told = told.map(|told| told.columns.clone());
-        let portal = Portal::new(prepared.sql.clone(), values, wanted, told);
+        let portal = Portal::new((prepared.sql.clone(), prepared.types.clone()), values, wanted, told);
         self.portals.remove(name);
         self.holds(name.len() + portal.bytes())?;
         if self.portals.len() >= PORTALS_MAX {

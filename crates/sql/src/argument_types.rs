@@ -59,7 +59,6 @@ const FUNCTIONS: &[(&str, &[Option<DataType>])] = {
         ("rpad", TEXT_COUNT),
         ("split_part", &[None, None, Some(COUNT)]),
         ("substr", TEXT_TWO_COUNTS),
-        ("substring", TEXT_TWO_COUNTS),
         ("generate_series", &[Some(Int64), Some(Int64), Some(Int64)]),
         ("make_date", &[Some(COUNT), Some(COUNT), Some(COUNT)]),
         ("round", DIGITS),
@@ -96,12 +95,26 @@ impl Places<'_> {
         let Some(name) = statement::parts(name).ok().and_then(|mut parts| parts.pop()) else { return };
         let Some((_, kinds)) = FUNCTIONS.iter().find(|(known, _)| *known == name) else { return };
         // `round($1)` and `trunc($1)` are there for doubles too, which PostgreSQL prefers.
+        // A series may be of times.
+        if name == "generate_series" && !arguments.iter().all(is_open_or_whole) {
+            return;
+        }
         let is_alone = arguments.len() == 1 && matches!(name.as_str(), "round" | "trunc");
         for (argument, kind) in arguments.iter().zip(*kinds) {
             if let (FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)), Some(kind)) = (argument, kind) {
                 self.is(expr, if is_alone { &DataType::Float64 } else { kind });
             }
         }
+    }
+}
+
+/// Whether an argument is a parameter, or a whole number as it is written.
+fn is_open_or_whole(argument: &FunctionArg) -> bool {
+    let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = argument else { return false };
+    match expr {
+        Expr::Value(ValueWithSpan { value: Literal::Placeholder(_), .. }) => true,
+        Expr::Value(ValueWithSpan { value: Literal::Number(digits, _), .. }) => digits.parse::<i64>().is_ok(),
+        _ => false,
     }
 }
 
@@ -129,7 +142,10 @@ impl Visitor for Places<'_> {
             Expr::Case { operand: None, conditions, .. } => {
                 self.is_condition(conditions.iter().map(|when| &when.condition));
             }
-            Expr::Substring { substring_from, substring_for, .. } => {
+            // `substring(x, pattern)` is another function.
+            Expr::Substring { substring_from, substring_for, shorthand, .. }
+                if *shorthand || substring_for.is_some() =>
+            {
                 substring_from.iter().chain(substring_for).for_each(|expr| self.is(expr, &COUNT));
             }
             Expr::Ceil { expr, .. } | Expr::Floor { expr, .. } => self.is(expr, &DataType::Float64),

@@ -9,7 +9,7 @@ use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{StreamExt, stream};
 use parking_lot::Mutex;
 
 use crate::inner_node::{no_expressions, over_children};
@@ -17,8 +17,7 @@ use crate::inner_node::{no_expressions, over_children};
 /// A part of it.
 pub(crate) struct Part {
     /// The rows that came, with the memory that they were given.
-    pub batches: Vec<RecordBatch>,
-    pub memory: Option<MemoryReservation>,
+    pub batches: Vec<(RecordBatch, Option<MemoryReservation>)>,
     /// What comes behind them, if that was not the end.
     pub rest: Option<SendableRecordBatchStream>,
 }
@@ -75,12 +74,12 @@ impl ExecutionPlan for BegunSide {
         _context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream, DataFusionError> {
         let part = self.parts.get(partition).and_then(|part| part.lock().take());
-        let Some(Part { batches, memory, rest }) = part else {
+        let Some(Part { batches, rest }) = part else {
             return Err(DataFusionError::Internal("a side of a join is read twice".into()));
         };
         let rest = rest.map_or_else(|| stream::empty().boxed(), StreamExt::boxed);
-        // The memory is given back with the stream: whoever reads it has asked for his own by then.
-        let came = stream::iter(batches.into_iter().map(Ok)).chain(rest).inspect_ok(move |_| _ = &memory);
+        // Memory is given back with what is handed on: whoever reads it asks for his own.
+        let came = stream::iter(batches.into_iter().map(|(batch, _)| Ok(batch))).chain(rest);
         Ok(Box::pin(RecordBatchStreamAdapter::new(self.plan.schema(), came)))
     }
 }

@@ -14,10 +14,12 @@ use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{DataFusionError, JoinType, NullEquality, ScalarValue};
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::{Expr, ident, lit};
 use datafusion::physical_expr::PhysicalExpr;
@@ -28,21 +30,26 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties, replace_children_if_necessary,
 };
-use futures::{TryStreamExt, future, stream};
+use futures::future::Either;
+use futures::{StreamExt, TryStreamExt, future, stream};
 use parking_lot::Mutex;
-use tokio::sync::OnceCell;
+use tokio::sync::{Notify, OnceCell};
 
 use crate::begun_side::{BegunSide, Part};
 use crate::error::Result;
 use crate::filter;
 use crate::inner_node::{no_expressions, over_children};
 use crate::narrow_scan::NarrowScan;
+use crate::scan::TableScan;
 use crate::scan_below::{over_scan, place_of, scan_below};
+use crate::types;
 
 /// So few rows of the side that is begun may be looked for: their keys are a list that an index is asked for. They may take this part of the
 /// memory, which others want.
 const ROWS_MAX: usize = 1024;
 const MEMORY_SHARE: usize = 16;
+/// Nodes that read what a statement has said, or a recursive query has found last.
+const AT_HAND: [&str; 4] = ["DataSourceExec", "EmptyExec", "PlaceholderRowExec", "WorkTableExec"];
 
 /// The plan node, over the join.
 #[derive(Debug)]
@@ -160,12 +167,15 @@ impl Met {
         context: &Arc<TaskContext>,
     ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
         let mut sides: Vec<_> = join.children().into_iter().cloned().collect();
-        let rows = Mutex::new(0);
-        let parts = future::try_join_all(begun.into_iter().map(|part| first_rows(part, &rows, context))).await?;
-        if parts.iter().all(|part| part.rest.is_none())
-            && let Some(narrow) = self.named(&sides[1 - self.begun], &parts)?
-        {
-            sides[1 - self.begun] = over_scan(&sides[1 - self.begun], &Arc::new(narrow))?;
+        let first = First::new(context);
+        let mut parts = future::try_join_all(begun.into_iter().map(|part| first.rows(part, context))).await?;
+        if parts.iter().all(|part| part.rest.is_none()) {
+            if let Some(narrow) = self.named(&sides[1 - self.begun], &parts)? {
+                sides[1 - self.begun] = over_scan(&sides[1 - self.begun], &Arc::new(narrow))?;
+            }
+        } else {
+            // They are many, and others want the memory.
+            parts.iter_mut().flat_map(|part| &mut part.batches).for_each(|(_, memory)| *memory = None);
         }
         sides[self.begun] = Arc::new(BegunSide::of(&sides[self.begun], parts));
         replace_children_if_necessary(join.clone(), sides)
@@ -177,9 +187,10 @@ impl Met {
         let table = &whole.target().table;
         let mut tests = whole.tests().to_vec();
         for (key, column) in &self.keys {
+            let kind = types::arrow(&table.columns[*column].kind);
             let mut values = HashSet::new();
-            for batch in parts.iter().flat_map(|part| &part.batches) {
-                values.extend(values_of(&**key, batch)?);
+            for (batch, _) in parts.iter().flat_map(|part| &part.batches) {
+                values.extend(values_of(&**key, &kind, batch)?);
             }
             let met = match values.is_empty() {
                 true => lit(false),
@@ -196,34 +207,70 @@ impl Met {
     }
 }
 
-/// Reads a part as long as there are few rows in all of them, and memory for them.
-async fn first_rows(
-    mut part: SendableRecordBatchStream,
-    rows: &Mutex<usize>,
-    context: &Arc<TaskContext>,
-) -> Result<Part, DataFusionError> {
-    let memory = MemoryConsumer::new("keys that are met").register(context.memory_pool());
-    let bytes_max = match context.memory_pool().memory_limit() {
-        MemoryLimit::Finite(bytes) => bytes / MEMORY_SHARE,
-        _ => usize::MAX,
-    };
-    let mut batches: Vec<RecordBatch> = Vec::new();
-    loop {
-        if *rows.lock() > ROWS_MAX {
-            return Ok(Part { batches, memory: Some(memory), rest: Some(part) });
+/// The rows that come first, of all parts of a side.
+struct First {
+    /// How many there are, and their bytes.
+    came: Mutex<(usize, usize)>,
+    bytes_max: usize,
+    /// Told when there are too many: no part is waited for any longer.
+    is_full: Notify,
+}
+
+impl First {
+    fn new(context: &TaskContext) -> Self {
+        let bytes_max = match context.memory_pool().memory_limit() {
+            MemoryLimit::Finite(bytes) => bytes / MEMORY_SHARE,
+            _ => usize::MAX,
+        };
+        First { came: Mutex::default(), bytes_max, is_full: Notify::new() }
+    }
+
+    /// Reads a part as long as there are few rows in all of them, and memory for them.
+    async fn rows(
+        &self,
+        mut part: SendableRecordBatchStream,
+        context: &Arc<TaskContext>,
+    ) -> Result<Part, DataFusionError> {
+        let mut batches = Vec::new();
+        loop {
+            let mut full = std::pin::pin!(self.is_full.notified());
+            full.as_mut().enable();
+            if self.came.lock().0 > ROWS_MAX {
+                return Ok(Part { batches, rest: Some(part) });
+            }
+            let batch = match future::select(full, part.next()).await {
+                Either::Left(_) => continue,
+                Either::Right((batch, _)) => batch.transpose()?,
+            };
+            let Some(batch) = batch else { return Ok(Part { batches, rest: None }) };
+            let memory = self.count(&batch, context);
+            batches.push((batch, memory));
         }
-        let Some(batch) = part.try_next().await? else { return Ok(Part { batches, memory: Some(memory), rest: None }) };
-        let bytes = batch.get_array_memory_size();
-        let has_room = memory.size() + bytes <= bytes_max && memory.try_grow(bytes).is_ok();
-        // Without room it goes on with what it has.
-        *rows.lock() += if has_room { batch.num_rows() } else { ROWS_MAX + 1 };
-        batches.push(batch);
+    }
+
+    /// Counts a batch; none where there is no memory for it, and it goes on with what it has.
+    fn count(&self, batch: &RecordBatch, context: &TaskContext) -> Option<MemoryReservation> {
+        let (bytes, mut came) = (batch.get_array_memory_size(), self.came.lock());
+        let memory = MemoryConsumer::new("keys that are met").register(context.memory_pool());
+        let has_room = came.1.saturating_add(bytes) <= self.bytes_max && memory.try_grow(bytes).is_ok();
+        came.0 += if has_room { batch.num_rows() } else { ROWS_MAX + 1 };
+        came.1 = came.1.saturating_add(bytes);
+        if came.0 > ROWS_MAX {
+            self.is_full.notify_waiters();
+        }
+        has_room.then_some(memory)
     }
 }
 
-/// What a key is in each row but where it is NULL, which is equal to nothing.
-fn values_of(key: &dyn PhysicalExpr, batch: &RecordBatch) -> Result<Vec<ScalarValue>, DataFusionError> {
+/// What a key is in each row, as a value of the column that it meets. Where it is NULL, or a wider integer than the column has, it is equal to
+/// nothing there.
+fn values_of(
+    key: &dyn PhysicalExpr,
+    kind: &DataType,
+    batch: &RecordBatch,
+) -> Result<Vec<ScalarValue>, DataFusionError> {
     let column = key.evaluate(batch)?.into_array(batch.num_rows())?;
+    let column = if column.data_type().is_integer() { cast(&column, kind)? } else { column };
     let there = (0..column.len()).filter(|row| !column.is_null(*row));
     there.map(|row| ScalarValue::try_from_array(&column, row)).collect()
 }
@@ -261,6 +308,8 @@ struct Join<'a> {
     kind: JoinType,
     /// The side that the library holds to be the smaller one.
     smaller: usize,
+    /// Whether both are sorted before they are merged.
+    reads_both: bool,
 }
 
 impl<'a> Join<'a> {
@@ -271,12 +320,15 @@ impl<'a> Join<'a> {
                 return None;
             }
             let sides = [join.left(), join.right()];
-            (Join { sides, on: join.on(), kind: *join.join_type(), smaller: 0 }, join.null_equality())
+            (
+                Join { sides, on: join.on(), kind: *join.join_type(), smaller: 0, reads_both: false },
+                join.null_equality(),
+            )
         } else {
             // The one whose rows of a key are kept.
             let join = node.downcast_ref::<SortMergeJoinExec>()?;
             let sides = [join.left(), join.right()];
-            (Join { sides, on: join.on(), kind: join.join_type(), smaller: 1 }, join.null_equality())
+            (Join { sides, on: join.on(), kind: join.join_type(), smaller: 1, reads_both: true }, join.null_equality())
         };
         (nulls == NullEquality::NullEqualsNothing).then_some(join)
     }
@@ -285,6 +337,11 @@ impl<'a> Join<'a> {
     fn is_met(&self, side: usize) -> bool {
         let (first, second) = self.kind.on_lr_is_preserved();
         [first, second][side]
+    }
+
+    /// Whether a side is read before the first row comes anyhow, or is soon read: whoever wants one row alone waits for no more.
+    fn begins_anyhow(&self, side: usize) -> bool {
+        side == self.smaller || self.reads_both || is_surely_few(self.sides[side])
     }
 
     /// What is compared where one side is begun, and the index of the other one's table.
@@ -301,11 +358,24 @@ impl<'a> Join<'a> {
     }
 }
 
+/// Whether a side reads nothing but what is at hand, and tables of few rows.
+fn is_surely_few(side: &Arc<dyn ExecutionPlan>) -> bool {
+    if let Some(scan) = side.downcast_ref::<TableScan>() {
+        return scan.is_of_few();
+    }
+    let below = side.children();
+    match below.is_empty() {
+        true => AT_HAND.contains(&side.name()),
+        false => below.into_iter().all(is_surely_few),
+    }
+}
+
 /// The node over a join of which one side reads a whole table with an index of what is compared, and no row of it is wanted that meets none of
 /// the other side. The smaller side is begun, if it may be.
 fn by_keys(node: &Arc<dyn ExecutionPlan>) -> Option<ByKeys> {
     let join = Join::of(node)?;
-    let may_be_begun = [join.smaller, 1 - join.smaller].into_iter().filter(|side| join.is_met(1 - side));
+    let may_be_begun = [join.smaller, 1 - join.smaller].into_iter();
+    let may_be_begun = may_be_begun.filter(|side| join.is_met(1 - side) && join.begins_anyhow(*side));
     let (begun, (keys, index)) = may_be_begun.into_iter().find_map(|side| Some((side, join.keys(side)?)))?;
     Some(ByKeys { join: node.clone(), met: Met { begun, keys }, index, running: Mutex::default(), ran: Arc::default() })
 }

@@ -18,7 +18,7 @@ impl Session {
     pub(crate) fn control(&mut self, statement: &Statement) -> Result<Outcome> {
         let synchronous = self.settings.synchronous_commit;
         if matches!(statement, Statement::Commit { .. }) {
-            let leased = self.are_leased_still();
+            let leased = self.of_itself(Session::are_leased_still);
             leased.inspect_err(|_| {
                 self.guard.transaction.rollback(&self.guard.engine);
                 self.end_cursors(false);
@@ -34,6 +34,9 @@ impl Session {
             {
                 if transaction.in_block() && !transaction.has_failed() {
                     self.notices.push("there is a transaction already, which goes on".into());
+                    if !modes.is_empty() {
+                        self.set_transaction(modes)?;
+                    }
                     return Ok(Outcome::Done("BEGIN"));
                 }
                 transaction.begin(Block::of(usual.and(modes)?))?;
@@ -115,7 +118,15 @@ impl Session {
     /// Whether anything may be changed now, by this session.
     pub(crate) fn to_write(&self) -> Result<()> {
         self.rights.to_write()?;
-        if self.modes().read_only { Err(Error::ReadOnly) } else { Ok(()) }
+        if self.modes().read_only && !self.is_of_itself { Err(Error::ReadOnly) } else { Ok(()) }
+    }
+
+    /// Does what no statement says: what was committed is told, and noted, also where the transactions of a session only read.
+    pub(crate) fn of_itself<T>(&mut self, body: impl FnOnce(&mut Self) -> T) -> T {
+        let before = std::mem::replace(&mut self.is_of_itself, true);
+        let done = body(self);
+        self.is_of_itself = before;
+        done
     }
 }
 

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, Decimal128Array};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, Decimal128Array, PrimitiveArray};
 use datafusion::arrow::datatypes::{
-    DataType, Date32Type, DurationMicrosecondType, Field, FieldRef, IntervalMonthDayNano, IntervalMonthDayNanoType,
-    IntervalUnit, Time64MicrosecondType, TimeUnit, TimestampMicrosecondType,
+    DataType, Date32Type, DurationMicrosecondType, Field, FieldRef, Int64Type, IntervalMonthDayNano,
+    IntervalMonthDayNanoType, IntervalUnit, Time64MicrosecondType, TimeUnit, TimestampMicrosecondType,
 };
 use datafusion::common::DataFusionError;
 use datafusion::logical_expr::{
@@ -26,6 +26,10 @@ use crate::types;
 const PART: &str = "__counterfoil_part";
 /// Seconds since 1970, or of an interval.
 const EPOCH: &str = "__counterfoil_epoch";
+/// Seconds of the minute, in microseconds: the library has no fractions of an interval's.
+const MICROSECONDS_OF_MINUTE: &str = "__counterfoil_microseconds";
+/// The time between two instants as days and what is left; all else as it is.
+const SPAN: &str = "__counterfoil_span";
 
 /// Digits of an epoch, and how many of them are a fraction.
 const EPOCH_DIGITS: (u8, i8) = (20, 6);
@@ -37,17 +41,20 @@ pub(crate) fn functions() -> Vec<Arc<ScalarUDF>> {
     let part = datafusion::functions::datetime::date_part();
     let part = Arc::new(part.as_ref().clone().with_aliases([PART]));
     let signature = Signature::any(1, Volatility::Immutable);
-    vec![part, Arc::new(ScalarUDF::new_from_impl(Epoch { signature }))]
+    let span = ScalarUDF::new_from_impl(Span { signature: signature.clone() });
+    let microseconds = ScalarUDF::new_from_impl(MicrosecondsOfMinute { signature: signature.clone() });
+    vec![part, Arc::new(span), Arc::new(microseconds), Arc::new(ScalarUDF::new_from_impl(Epoch { signature }))]
 }
 
 /// `EXTRACT(part FROM of)`.
 pub(crate) fn extract(part: &str, of: &Expr) -> Expr {
     let part = part.trim_matches(['\'', '"']).to_lowercase();
-    let microseconds = || numeric(library_part("microsecond", of), 8);
+    let microseconds = || numeric(call(MICROSECONDS_OF_MINUTE, vec![call(SPAN, vec![of.clone()])]), 8);
     let number = |text: &str| Expr::Value(Literal::Number(text.into(), false).into());
     match part.as_str() {
         "second" | "seconds" => binary(microseconds(), BinaryOperator::Multiply, number("0.000001")),
         "millisecond" | "milliseconds" => binary(microseconds(), BinaryOperator::Multiply, number("0.001")),
+        "microsecond" | "microseconds" => microseconds(),
         "epoch" => call(EPOCH, vec![of.clone()]),
         // A year has ten digits at most.
         part => numeric(library_part(part, of), 10),
@@ -58,18 +65,21 @@ pub(crate) fn extract(part: &str, of: &Expr) -> Expr {
 pub(crate) fn date_part(part: &str, of: &Expr) -> Expr {
     let part = part.to_lowercase();
     let of_microseconds = |divisor: &str| {
-        let microseconds = double(library_part("microsecond", of));
+        let microseconds = double(call(MICROSECONDS_OF_MINUTE, vec![call(SPAN, vec![of.clone()])]));
         binary(microseconds, BinaryOperator::Divide, double(quoted(divisor)))
     };
     match part.as_str() {
         "second" | "seconds" => of_microseconds("1000000"),
         "millisecond" | "milliseconds" => of_microseconds("1000"),
+        "microsecond" | "microseconds" => of_microseconds("1"),
+        "epoch" => double(call(EPOCH, vec![of.clone()])),
         part => double(library_part(part, of)),
     }
 }
 
+/// What the library says of a part. Of the time between two instants it counts in 32 bits and in whole hours alone.
 fn library_part(part: &str, of: &Expr) -> Expr {
-    call(PART, vec![quoted(part), of.clone()])
+    call(PART, vec![quoted(part), call(SPAN, vec![of.clone()])])
 }
 
 fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
@@ -136,6 +146,109 @@ impl ScalarUDFImpl for Epoch {
             _ => Err(Error::Bug("extract of one value".into()).into()),
         }
     }
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Span {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for Span {
+    fn name(&self) -> &str {
+        SPAN
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, arguments: &[DataType]) -> Result<DataType, DataFusionError> {
+        match arguments {
+            [DataType::Duration(_)] => Ok(DataType::Interval(IntervalUnit::MonthDayNano)),
+            [other] => Ok(other.clone()),
+            _ => Err(Error::Bug("a part of one value".into()).into()),
+        }
+    }
+
+    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue, DataFusionError> {
+        match arguments.args.into_iter().next() {
+            Some(ColumnarValue::Array(values)) => span(&values).map(ColumnarValue::Array),
+            Some(ColumnarValue::Scalar(value)) => {
+                let spans = span(&value.to_array()?)?;
+                Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&spans, 0)?))
+            }
+            None => Err(Error::Bug("a part of one value".into()).into()),
+        }
+    }
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct MicrosecondsOfMinute {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for MicrosecondsOfMinute {
+    fn name(&self) -> &str {
+        MICROSECONDS_OF_MINUTE
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, arguments: &[DataType]) -> Result<DataType, DataFusionError> {
+        match arguments {
+            [DataType::Timestamp(..) | DataType::Time64(_) | DataType::Interval(_) | DataType::Null] => {
+                Ok(DataType::Int64)
+            }
+            [other] => Err(Error::Sql(format!("seconds are no part of {}", types::result_name(other))).into()),
+            _ => Err(Error::Bug("a part of one value".into()).into()),
+        }
+    }
+
+    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue, DataFusionError> {
+        match arguments.args.into_iter().next() {
+            Some(ColumnarValue::Array(values)) => microseconds_of_minute(&values).map(ColumnarValue::Array),
+            Some(ColumnarValue::Scalar(value)) => {
+                let microseconds = microseconds_of_minute(&value.to_array()?)?;
+                Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&microseconds, 0)?))
+            }
+            None => Err(Error::Bug("a part of one value".into()).into()),
+        }
+    }
+}
+
+fn microseconds_of_minute(values: &ArrayRef) -> Result<ArrayRef, DataFusionError> {
+    let to = |kind: DataType| datafusion::arrow::compute::cast(values, &kind);
+    let of_minute = |microseconds: i64| microseconds.rem_euclid(60_000_000);
+    let microseconds: PrimitiveArray<Int64Type> = match values.data_type() {
+        DataType::Timestamp(_, zone) => to(DataType::Timestamp(TimeUnit::Microsecond, zone.clone()))?
+            .as_primitive::<TimestampMicrosecondType>()
+            .unary(of_minute),
+        DataType::Time64(_) => {
+            to(DataType::Time64(TimeUnit::Microsecond))?.as_primitive::<Time64MicrosecondType>().unary(of_minute)
+        }
+        // Of an interval that goes backwards they do.
+        DataType::Interval(_) => to(DataType::Interval(IntervalUnit::MonthDayNano))?
+            .as_primitive::<IntervalMonthDayNanoType>()
+            .unary(|interval| interval.nanoseconds / 1000 % 60_000_000),
+        _ => return Ok(datafusion::arrow::array::new_null_array(&DataType::Int64, values.len())),
+    };
+    Ok(Arc::new(microseconds))
+}
+
+fn span(values: &ArrayRef) -> Result<ArrayRef, DataFusionError> {
+    if !matches!(values.data_type(), DataType::Duration(_)) {
+        return Ok(values.clone());
+    }
+    let microseconds = datafusion::arrow::compute::cast(values, &DataType::Duration(TimeUnit::Microsecond))?;
+    let day = (SECONDS_PER_DAY * MICROSECONDS) as i64;
+    let spans: PrimitiveArray<IntervalMonthDayNanoType> =
+        microseconds.as_primitive::<DurationMicrosecondType>().unary(|microseconds| {
+            // Of both a sign: a day has 86,400 seconds between instants.
+            IntervalMonthDayNano::new(0, (microseconds / day) as i32, microseconds % day * 1000)
+        });
+    Ok(Arc::new(spans))
 }
 
 fn epoch(values: &ArrayRef, kind: &DataType) -> Result<ArrayRef, DataFusionError> {

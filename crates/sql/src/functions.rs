@@ -9,6 +9,7 @@ use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BinaryViewBuilder, Float64Array, Int32Array, PrimitiveArray, StringViewArray,
     StringViewBuilder,
 };
+use datafusion::arrow::compute::CastOptions;
 use datafusion::arrow::compute::kernels::numeric;
 use datafusion::arrow::datatypes::{
     DataType, Date32Type, Field, FieldRef, Float64Type, Int64Type, TimeUnit, TimestampMicrosecondType,
@@ -312,7 +313,9 @@ fn divide(left: &ColumnarValue, right: &ColumnarValue) -> Result<ColumnarValue, 
 
 /// Texts or doubles as floating-point numbers: those that no such number comes near are an error.
 fn floating(values: &ArrayRef, to: &DataType) -> Result<ArrayRef, DataFusionError> {
-    let floating = datafusion::arrow::compute::cast(values, to)?;
+    // What is no number is an error, and not NULL.
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    let floating = datafusion::arrow::compute::cast_with_options(values, to, &options)?;
     let wide = datafusion::arrow::compute::cast(&floating, &DataType::Float64)?;
     let wide = wide.as_primitive::<Float64Type>();
     let is_odd = |row: &usize| wide.is_valid(*row) && (wide.value(*row).is_infinite() || wide.value(*row) == 0.0);

@@ -398,6 +398,7 @@ impl Session {
         };
         self.guard.transaction.allows_alone("PUBLISH or UNPUBLISH")?;
         self.rights.to_publish()?;
+        self.to_write()?;
         self.ask_publisher(&asked)
     }
 

@@ -68,6 +68,8 @@ pub struct Session {
     pub(crate) first: Settings,
     /// What becomes of them when the transaction ends.
     pub(crate) kept: Option<Kept>,
+    /// Whether it does what no statement says: then it writes where transactions only read.
+    pub(crate) is_of_itself: bool,
     pub(crate) rights: Rights,
     pub(crate) names: Names,
     pub(crate) prepared: std::collections::HashMap<String, Prepared>,
@@ -117,6 +119,7 @@ impl Session {
             settings: Settings::default(),
             first: Settings::default(),
             kept: None,
+            is_of_itself: false,
             rights,
             names: Names::default(),
             prepared: Default::default(),

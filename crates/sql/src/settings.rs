@@ -265,10 +265,13 @@ fn duration(text: &str) -> Result<Duration> {
     let digits = text.len() - text.trim_start_matches(|letter: char| letter.is_ascii_digit()).len();
     let number: u64 = text[..digits].parse().map_err(|_| Error::Sql(format!("{text} is not a duration")))?;
     match text[digits..].trim() {
+        "us" => Ok(Duration::from_micros(number)),
         "" | "ms" => Ok(Duration::from_millis(number)),
         "s" => Ok(Duration::from_secs(number)),
         "min" => Ok(Duration::from_secs(number.saturating_mul(60))),
-        unit => Err(Error::Sql(format!("{unit} is no unit of time: ms, s and min are"))),
+        "h" => Ok(Duration::from_secs(number.saturating_mul(3600))),
+        "d" => Ok(Duration::from_secs(number.saturating_mul(86_400))),
+        unit => Err(Error::Sql(format!("{unit} is no unit of time: us, ms, s, min, h and d are"))),
     }
 }
 

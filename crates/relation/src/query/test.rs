@@ -148,7 +148,6 @@ impl Test {
     }
 
     /// Whether it is a comparison of one column with constants, or with NULL.
-    #[cfg(not(feature = "small"))]
     pub(super) fn is_of(&self, wanted: usize) -> bool {
         match self {
             Test::Null { column, .. } | Test::Compare { column, .. } | Test::In { column, .. } => *column == wanted,

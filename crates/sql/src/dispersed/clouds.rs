@@ -315,8 +315,10 @@ impl Session {
         }
         // Whoever comes in from outside may do with clouds what may be done with tables, but says of none where it is.
         match &asked {
-            Asked::Create { .. } | Asked::Drop { .. } => self.rights.to_reach_out()?,
-            _ => self.rights.to_write()?,
+            Asked::Create { .. } | Asked::Drop { .. } => self.rights.to_reach_out().and_then(|()| self.to_write())?,
+            // It is for what comes.
+            Asked::Use(_) => self.rights.to_write()?,
+            _ => self.to_write()?,
         }
         match asked {
             Asked::Use(used) => {

@@ -296,7 +296,7 @@ impl Session {
 
     /// Makes a dispersed table, and says what each cloud learns of each of its columns.
     pub(crate) fn create_dispersed(&mut self, create: &CreateTable, name: String, told: Told) -> Result<Outcome> {
-        self.rights.to_write()?;
+        self.to_write()?;
         if create.query.is_some() {
             let text = "CREATE TABLE ... AS for a dispersed table: CREATE it, then INSERT ... SELECT";
             return Err(Error::NotSupported(text.into()));

@@ -67,7 +67,7 @@ impl Session {
     pub(crate) fn relay(&mut self, name: &str, relaid: &Relaid) -> Result<Outcome> {
         let statement = if *relaid == Relaid::Refreshed { "REFRESH TABLE" } else { "ALTER TABLE" };
         self.guard.transaction.allows_alone(&format!("{statement} of a dispersed table"))?;
-        self.rights.to_write()?;
+        self.to_write()?;
         self.lease_named(name)?;
         let dispersed = shared(self.engine()).clone();
         let table = {

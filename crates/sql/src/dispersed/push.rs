@@ -60,8 +60,8 @@ impl Session {
             return;
         }
         self.note_committed();
-        self.tell_the_untold();
-        self.give_back_leases();
+        self.of_itself(Self::tell_the_untold);
+        self.of_itself(Self::give_back_leases);
     }
 
     /// Notes that a transaction under way has something to tell of a table. Another session that looks before it is committed finds nothing:

@@ -8,12 +8,12 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use datafusion::common::DataFusionError;
 use datafusion::common::tree_node::Transformed;
+use datafusion::common::{DFSchema, DataFusionError};
 use datafusion::functions::core::expr_fn::coalesce;
 use datafusion::functions_aggregate::sum::sum_udaf;
 use datafusion::logical_expr::expr::{AggregateFunction, AggregateFunctionParams};
-use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, Projection, lit, when};
+use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable as _, LogicalPlan, Projection, lit, when};
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
@@ -65,18 +65,26 @@ fn plain(aggregate: &Expr) -> Option<(&str, &AggregateFunctionParams)> {
 }
 
 fn as_sums(groups: Aggregate) -> Result<LogicalPlan, DataFusionError> {
+    let input = groups.input.schema().clone();
     let is_count =
         |aggregate: &Expr| plain(aggregate).is_some_and(|(name, params)| name == "count" && !params.distinct);
     let counts: Vec<bool> = groups.aggr_expr.iter().map(is_count).collect();
-    let aggregates = groups
-        .aggr_expr
-        .iter()
-        .map(|aggregate| if is_count(aggregate) { sum_of_ones(aggregate) } else { Ok(aggregate.clone()) });
-    let aggregates = aggregates.collect::<Result<Vec<_>, _>>()?;
+    // Of two that are one sum there is one: no two columns have one name.
+    let (mut aggregates, mut places): (Vec<Expr>, Vec<usize>) = (Vec::new(), Vec::new());
+    for aggregate in &groups.aggr_expr {
+        let summed = if is_count(aggregate) { sum_of_ones(aggregate, &input)? } else { aggregate.clone() };
+        let name = summed.schema_name().to_string();
+        let known = aggregates.iter().position(|known| known.schema_name().to_string() == name);
+        places.push(known.unwrap_or(aggregates.len()));
+        if known.is_none() {
+            aggregates.push(summed);
+        }
+    }
     let (known, first) = (groups.schema.clone(), groups.group_expr.len());
     let summed = Aggregate::try_new(groups.input, groups.group_expr, aggregates)?;
     let shown = (0..known.fields().len()).map(|place| {
-        let column = Expr::from(summed.schema.qualified_field(place));
+        let at = if place < first { place } else { first + places[place - first] };
+        let column = Expr::from(summed.schema.qualified_field(at));
         let (qualifier, field) = known.qualified_field(place);
         let is_count = place >= first && counts[place - first];
         let value = if is_count { coalesce(vec![column, lit(0_i64)]) } else { column };
@@ -87,10 +95,16 @@ fn as_sums(groups: Aggregate) -> Result<LogicalPlan, DataFusionError> {
 }
 
 /// `sum(1)`, or a one where nothing that is counted is NULL.
-fn sum_of_ones(count: &Expr) -> Result<Expr, DataFusionError> {
+fn sum_of_ones(count: &Expr, input: &DFSchema) -> Result<Expr, DataFusionError> {
     let counted = plain(count).map_or(&[][..], |(_, params)| &params.args);
-    let columns = counted.iter().filter(|counted| !matches!(counted, Expr::Literal(value, _) if !value.is_null()));
-    let is_there = columns.map(|column| column.clone().is_not_null()).reduce(Expr::and);
+    let mut is_there: Option<Expr> = None;
+    for column in counted {
+        // What is never NULL says nothing, and the library would find that out later, under another name.
+        if column.nullable(input)? {
+            let own = column.clone().is_not_null();
+            is_there = Some(is_there.map_or(own.clone(), |all| all.and(own)));
+        }
+    }
     let one = match is_there {
         None => lit(1_i64),
         Some(is_there) => when(is_there, lit(1_i64)).otherwise(lit(0_i64))?,

@@ -44,6 +44,7 @@ impl Session {
     /// Makes a published table: its columns are those that its owner signed.
     pub(crate) fn create_published(&mut self, create: &CreateTable, name: String, told: Told) -> Result<Outcome> {
         self.rights.to_reach_out()?;
+        self.to_write()?;
         if create.query.is_some() {
             return Err(Error::NotSupported("CREATE TABLE ... AS for a published table".into()));
         }

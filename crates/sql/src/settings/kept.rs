@@ -6,6 +6,7 @@
 //! | SET LOCAL | as SET left it | as before BEGIN | as at the savepoint |
 
 use crate::error::Result;
+use crate::modes::Modes;
 use crate::session::Session;
 use crate::settings::Settings;
 
@@ -15,8 +16,8 @@ pub(crate) struct Kept {
     before: Settings,
     /// Where it is committed: without what SET LOCAL said.
     lasting: Settings,
-    /// At each savepoint, what was and what was to last.
-    marks: Vec<(Settings, Settings)>,
+    /// At each savepoint, what was and what was to last, and what the transaction was.
+    marks: Vec<(Settings, Settings, Modes)>,
     /// Whether anything was said in the transaction, its modes among it.
     is_changed: bool,
 }
@@ -33,8 +34,9 @@ impl Session {
 
     /// SAVEPOINT.
     pub(crate) fn mark_settings(&mut self) {
+        let modes = self.modes();
         if let Some(kept) = &mut self.kept {
-            kept.marks.push((self.settings.clone(), kept.lasting.clone()));
+            kept.marks.push((self.settings.clone(), kept.lasting.clone(), modes));
         }
     }
 
@@ -48,8 +50,9 @@ impl Session {
     pub(crate) fn undo_settings(&mut self) -> Result<()> {
         self.release_settings();
         let Some(kept) = self.kept.as_mut().filter(|kept| kept.is_changed) else { return Ok(()) };
-        if let Some((settings, lasting)) = kept.marks.last() {
+        if let Some((settings, lasting, modes)) = kept.marks.last() {
             (self.settings, kept.lasting) = (settings.clone(), lasting.clone());
+            self.guard.transaction.block().into_iter().for_each(|block| block.modes = *modes);
         }
         self.follow_settings()
     }

@@ -727,3 +727,19 @@ fn rows_that_too_few_clouds_have_are_waited_for() {
     assert_eq!(world.database.ask("SELECT sum(n) FROM t"), "321");
     assert_eq!(other.ask("REPAIR TABLE t"), "a|0|0|complete\nb|0|0|complete\nc|0|0|complete");
 }
+
+/// Who only reads unless he says otherwise tells clouds what he has written; and does nothing at them else.
+#[test]
+fn what_was_committed_is_told_where_transactions_only_read() {
+    let mut world = world("id INT PRIMARY KEY, n INT FOR (sum)");
+    assert_eq!(world.database.ask("SET default_transaction_read_only = on"), "SET");
+    for statement in ["BEGIN READ WRITE", "INSERT INTO t VALUES (1, 10), (2, 20)", "COMMIT"] {
+        assert!(!world.database.ask(statement).starts_with("error"), "{statement}");
+    }
+    assert_eq!(world.database.session.take_notices(), Vec::<String>::new());
+    assert_eq!(world.waiting(), "a 0 0, b 0 0, c 0 0");
+    for refused in ["REPAIR TABLE t", "CREATE CLOUD d OPTIONS (url 'memory:d')", "REFRESH TABLE t", "DROP CLOUD a"] {
+        assert_eq!(world.database.ask(refused), "error: this transaction is READ ONLY", "{refused}");
+    }
+    assert_eq!(client(&world.path("b")).ask("SELECT sum(n) FROM t"), "30");
+}

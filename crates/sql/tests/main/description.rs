@@ -51,7 +51,7 @@ fn parameters_are_what_stands_beside_them() {
             "double precision, double precision, double precision, numeric(38,10), integer",
         ),
         (
-            "SELECT substr(name, $1, $2), substring(name FROM $3), left($4, $5) FROM t",
+            "SELECT substr(name, $1, $2), substring(name FROM $3 FOR 2), left($4, $5) FROM t",
             "integer, integer, integer, ?, integer",
         ),
         ("SELECT * FROM t WHERE $1", "boolean"),

@@ -124,3 +124,25 @@ fn common_shapes_of_queries_run() {
         ("VALUES (1, 'x'), (2, 'y')", "1|x\n2|y"),
     ]);
 }
+
+/// A text that is no number is an error wherever it becomes one, and not NULL.
+#[test]
+fn texts_that_are_no_numbers_are_no_floating_point_numbers() {
+    let mut database = Database::after("CREATE TABLE s (n TEXT); INSERT INTO s VALUES ('1.5'), ('12,5')");
+    for wrong in ["SELECT 'abc'::FLOAT8", "SELECT ''::REAL", "SELECT n::FLOAT8 FROM s", "SELECT sum(n::REAL) FROM s"] {
+        assert!(database.ask(wrong).starts_with("error: "), "{wrong}: {}", database.ask(wrong));
+    }
+    assert_eq!(database.ask("SELECT sum(n::FLOAT8) FROM s WHERE n < '12'"), "1.5");
+}
+
+/// Of the time between two instants, and of intervals, parts are those that PostgreSQL has.
+#[test]
+fn parts_of_spans_are_those_of_days_and_what_is_left() {
+    let mut database = Database::new();
+    let span = "(TIMESTAMP '2024-03-02 13:11:40.5' - TIMESTAMP '2024-02-29 12:00:05')";
+    let parts = format!(
+        "SELECT extract(day FROM {span}), extract(hour FROM {span}), extract(minute FROM {span}), extract(second FROM {span}),
+                extract(milliseconds FROM {span}), date_part('epoch', {span}), date_part('epoch', INTERVAL '1 year')"
+    );
+    assert_eq!(database.ask(&parts), "2|1|11|35.500000|35500.000|177095.5|31557600");
+}

@@ -25,7 +25,7 @@ fn filled(ram: Option<Ram>) -> Database {
     database
 }
 
-const ANSWERED: [&str; 34] = [
+const ANSWERED: [&str; 37] = [
     "SELECT * FROM t WHERE id = 77",
     "SELECT * FROM t ORDER BY v DESC, id LIMIT 50",
     "SELECT id, d FROM t ORDER BY d DESC, id OFFSET 19000 LIMIT 40",
@@ -60,6 +60,9 @@ const ANSWERED: [&str; 34] = [
     "SELECT p.*, t.* FROM p JOIN t ON t.p = p.id WHERE t.id = 5",
     // Counts beside what is counted once each.
     "SELECT count(*), count(DISTINCT v) FROM t",
+    "SELECT count(id), count(DISTINCT v) FROM t",
+    "SELECT count(*), sum(1), count(2), count(DISTINCT v) FROM t",
+    "SELECT count(p), sum(CASE WHEN p IS NOT NULL THEN 1 ELSE 0 END), count(DISTINCT v), count(*) FROM t",
     "SELECT a % 3, count(*), count(p), count(DISTINCT v), sum(a), max(d) FROM t GROUP BY a % 3 ORDER BY 1",
     "SELECT count(*), count(p), count(DISTINCT v), count(DISTINCT v) + count(*) FROM t WHERE id < 0",
     "SELECT p, count(*) AS many, count(DISTINCT a + 1) FROM t GROUP BY p HAVING count(*) > 60 ORDER BY 1 NULLS FIRST",

@@ -336,3 +336,19 @@ fn settings_of_tools_are_taken_or_refused() {
     }
     assert!(database.ask("SET ROLE alice").starts_with("error: not supported"));
 }
+
+/// What a transaction is said to be within a part of it is undone with that part, and said again by a second BEGIN.
+#[test]
+fn modes_are_those_that_were_said_last_and_not_undone() {
+    Database::after("CREATE TABLE t (a INTEGER)").expect(&[
+        ("BEGIN", "BEGIN"),
+        ("SAVEPOINT s", "SAVEPOINT"),
+        ("SET TRANSACTION READ ONLY", "SET"),
+        ("INSERT INTO t VALUES (1)", "error: this transaction is READ ONLY"),
+        ("ROLLBACK TO s", "ROLLBACK"),
+        ("INSERT INTO t VALUES (1)", "INSERT 1"),
+        ("BEGIN READ ONLY", "BEGIN"),
+        ("INSERT INTO t VALUES (2)", "error: this transaction is READ ONLY"),
+        ("ROLLBACK", "ROLLBACK"),
+    ]);
+}
