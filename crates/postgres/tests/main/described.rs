@@ -287,6 +287,24 @@ fn rows_are_what_was_told_or_there_are_none() {
     assert_eq!(client.answer(None).rows, [[None]]);
 }
 
+/// A change that answers other columns by now is not made: whoever prepares it anew and tries again would have made it twice.
+#[test]
+fn a_change_that_answers_other_columns_by_now_is_not_made() {
+    let server = Server::new();
+    let mut client = server.client("alice");
+    client.ask("CREATE TABLE t (a INTEGER)");
+    let told = describe(&mut client, "s", "INSERT INTO t VALUES ($1) RETURNING *", &[INT4]);
+    assert_eq!(told.columns.len(), 1);
+    let run = |client: &mut Client| {
+        client.send(&[bind_texts("s", &[Some("7")]), execute("", 0), sync()].concat());
+        client.answer(None)
+    };
+    assert_eq!(run(&mut client).error, None);
+    client.ask("ALTER TABLE t ADD COLUMN b INTEGER");
+    assert_eq!(run(&mut client).code(), "0A000");
+    assert_eq!(client.ask("SELECT count(*) FROM t").texts(), [["1"]]);
+}
+
 #[test]
 fn columns_have_the_names_that_programs_look_for() {
     let server = Server::new();
