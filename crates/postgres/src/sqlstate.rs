@@ -17,7 +17,7 @@ pub struct Refusal {
     /// Why the database cannot go on, where that is what went wrong.
     end: Option<Error>,
     /// The rule of a table that a row would break, where that is what went wrong.
-    rule: Option<BrokenRule>,
+    rule: Option<Box<BrokenRule>>,
 }
 
 impl Refusal {
@@ -99,7 +99,7 @@ impl From<Malformed> for Stopped {
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         let refusal = Refusal::new(error.sqlstate(), error.to_string());
-        let rule = error.rule().cloned();
+        let rule = error.rule().cloned().map(Box::new);
         Refusal { end: error.kind().ends_serving().then_some(error), rule, ..refusal }
     }
 }

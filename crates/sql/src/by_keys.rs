@@ -25,7 +25,7 @@ use datafusion::logical_expr::{Expr, ident, lit};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::execution_plan::reset_plan_states;
-use datafusion::physical_plan::joins::{HashJoinExec, SortMergeJoinExec};
+use datafusion::physical_plan::joins::{HashJoinExec, JoinOnRef, SortMergeJoinExec};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties, replace_children_if_necessary,
@@ -68,15 +68,19 @@ struct ByKeys {
 struct Met {
     /// The side that is begun: the first or the second.
     begun: usize,
-    /// What is compared, as that side says it, and the column of the other one's table, by its place.
-    keys: Vec<(Arc<dyn PhysicalExpr>, usize)>,
+    keys: Vec<Key>,
 }
+
+/// What is compared, as one side says it, and the column of the other one's table, by its place.
+type Key = (Arc<dyn PhysicalExpr>, usize);
+/// The join as it runs, or why it does not.
+type Rebuilt = Result<Arc<dyn ExecutionPlan>, Arc<DataFusionError>>;
 
 /// A run of the plan: all parts of a join share what it keeps, and so they share what was begun.
 #[derive(Default)]
 struct Running {
     parts: HashSet<usize>,
-    join: Arc<OnceCell<Result<Arc<dyn ExecutionPlan>, Arc<DataFusionError>>>>,
+    join: Arc<OnceCell<Rebuilt>>,
     begun: Arc<Mutex<Option<Vec<SendableRecordBatchStream>>>>,
 }
 
@@ -304,7 +308,7 @@ impl PhysicalOptimizerRule for Keyed {
 /// A join of two sides by what is equal.
 struct Join<'a> {
     sides: [&'a Arc<dyn ExecutionPlan>; 2],
-    on: &'a [(Arc<dyn PhysicalExpr>, Arc<dyn PhysicalExpr>)],
+    on: JoinOnRef<'a>,
     kind: JoinType,
     /// The side that the library holds to be the smaller one.
     smaller: usize,
@@ -345,7 +349,7 @@ impl<'a> Join<'a> {
     }
 
     /// What is compared where one side is begun, and the index of the other one's table.
-    fn keys(&self, begun: usize) -> Option<(Vec<(Arc<dyn PhysicalExpr>, usize)>, String)> {
+    fn keys(&self, begun: usize) -> Option<(Vec<Key>, String)> {
         let other = self.sides[1 - begun];
         let scan = scan_below(other).filter(|scan| !scan.is_of_few() && scan.fetch().is_none())?;
         let table = &scan.target().table;

@@ -123,7 +123,8 @@ mod tests {
 
     #[test]
     fn who_stands_in_whose_place_is_at_fault() {
-        let fault = |all: &[(u64, &[u64], Option<&[u64]>)]| -> String {
+        type Shown<'a> = (u64, &'a [u64], Option<&'a [u64]>);
+        let fault = |all: &[Shown<'_>]| -> String {
             let shown: Vec<_> =
                 all.iter().map(|(.., shown)| shown.map(|it| BTreeSet::from_iter(it.iter().copied()))).collect();
             let given = all.iter().zip(&shown).map(|((now, before, _), shown)| Given {
