@@ -161,6 +161,13 @@ fn pages_behind_a_key_are_read_where_the_index_says_that_they_begin() {
     assert!(plan.contains("Answer: indexes: ["), "{plan}");
     let by_rows = database.ask("SELECT id FROM f WHERE (code, p) > ('c250', 7) ORDER BY code, p, id LIMIT 4");
     assert_eq!(database.ask(&format!("SELECT id {written_out}")), by_rows);
+    // The bounds are those around all alternatives.
+    let apart =
+        "FROM f WHERE p > 30 OR (p = 10 AND id > 500) OR (p BETWEEN 12 AND 13 AND id < 9000) ORDER BY p, id LIMIT 5";
+    let expected = database
+        .ask(&format!("SELECT p, id {}", apart.replace("p > 30", "p + 0 > 30").replace("(p = 10", "(p + 0 = 10")));
+    assert!(expected.starts_with("10|"), "{expected}");
+    assert_eq!(database.ask(&format!("SELECT p, id {apart}")), expected);
     // As values, with NULLs on either side.
     let rows = "(VALUES (1, 2), (1, NULL), (NULL, 2), (2, 0), (0, 9)) AS r (a, b)";
     let compared =
