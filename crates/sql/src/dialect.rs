@@ -513,41 +513,57 @@ impl AnalyzerRule for Arithmetic {
 
 fn settle(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
     match expr {
-        Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
-            let checked = match op {
-                Operator::Plus => Some(Checked::Add),
-                Operator::Minus => Some(Checked::Subtract),
-                Operator::Multiply => Some(Checked::Multiply),
-                _ => None,
-            };
-            // Types are settled: both sides have the same. The right one is short where the left one is a chain.
-            let whole = |kind: DataType| matches!(kind, DataType::Int64 | DataType::Int32 | DataType::Int16);
-            let floating = |kind: DataType| kind.is_floating();
-            match checked {
-                None if op == Operator::Divide && right.get_type(schema).is_ok_and(floating) => {
-                    Transformed::yes(functions::checked(Checked::Divide, *left, *right))
-                }
-                None if op == Operator::Divide && is_numeric(&left, schema) && is_numeric(&right, schema) => {
-                    Transformed::yes(quotient::quotient(*left, *right))
-                }
-                Some(checked) if right.get_type(schema).is_ok_and(whole) && is_whole(&left, schema) => {
-                    Transformed::yes(functions::checked(checked, *left, *right))
-                }
-                _ => Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })),
+        Expr::BinaryExpr(calculation) => settle_operator(calculation, schema),
+        Expr::ScalarFunction(call) if call.args.len() == 1 => settle_call(call, schema),
+        Expr::Case(case) if may_fail_behind_a_guard(&case, schema) => Transformed::yes(guarded(case)),
+        // The least integer has no opposite.
+        Expr::Negative(inner) if !matches!(*inner, Expr::Literal(..)) && is_whole(&inner, schema) => {
+            match inner.get_type(schema).and_then(|kind| ScalarValue::new_zero(&kind)) {
+                Ok(zero) => Transformed::yes(functions::checked(Checked::Subtract, Expr::Literal(zero, None), *inner)),
+                Err(_) => Transformed::no(Expr::Negative(inner)),
             }
         }
+        Expr::Cast(cast) => settle_cast(cast, schema),
+        other => Transformed::no(other),
+    }
+}
+
+/// A calculation that says what is out of range, or divided by zero. Types are settled: both sides have the same. The right one is short where
+/// the left one is a chain.
+fn settle_operator(BinaryExpr { left, op, right }: BinaryExpr, schema: &DFSchema) -> Transformed<Expr> {
+    let checked = match op {
+        Operator::Plus => Some(Checked::Add),
+        Operator::Minus => Some(Checked::Subtract),
+        Operator::Multiply => Some(Checked::Multiply),
+        _ => None,
+    };
+    let whole = |kind: DataType| matches!(kind, DataType::Int64 | DataType::Int32 | DataType::Int16);
+    let floating = |kind: DataType| kind.is_floating();
+    match checked {
+        None if op == Operator::Divide && right.get_type(schema).is_ok_and(floating) => {
+            Transformed::yes(functions::checked(Checked::Divide, *left, *right))
+        }
+        None if op == Operator::Divide && is_numeric(&left, schema) && is_numeric(&right, schema) => {
+            Transformed::yes(quotient::quotient(*left, *right))
+        }
+        Some(checked) if right.get_type(schema).is_ok_and(whole) && is_whole(&left, schema) => {
+            Transformed::yes(functions::checked(checked, *left, *right))
+        }
+        _ => Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })),
+    }
+}
+
+/// A function of one argument, whose type is known by now.
+fn settle_call(mut call: ScalarFunction, schema: &DFSchema) -> Transformed<Expr> {
+    match call.func.name() {
         // Casts are looked through where functions are not.
-        Expr::ScalarFunction(mut call) if call.args.len() == 1 && call.func.name() == functions::TO_NUMERIC => {
-            match call.args[0].get_type(schema).map(|kind| (functions::numeric_of(&kind), kind)) {
-                Ok((wanted, kind)) if wanted == kind => Transformed::yes(call.args.swap_remove(0)),
-                Ok((wanted, _)) => Transformed::yes(Expr::Cast(Cast::new(Box::new(call.args.swap_remove(0)), wanted))),
-                Err(_) => Transformed::no(Expr::ScalarFunction(call)),
-            }
-        }
+        functions::TO_NUMERIC => match call.args[0].get_type(schema).map(|kind| (functions::numeric_of(&kind), kind)) {
+            Ok((wanted, kind)) if wanted == kind => Transformed::yes(call.args.swap_remove(0)),
+            Ok((wanted, _)) => Transformed::yes(Expr::Cast(Cast::new(Box::new(call.args.swap_remove(0)), wanted))),
+            Err(_) => Transformed::no(Expr::ScalarFunction(call)),
+        },
         // What has no fraction any more shows none.
-        Expr::ScalarFunction(call)
-            if call.args.len() == 1 && matches!(call.func.name(), "floor" | "ceil" | "trunc") =>
-        {
+        "floor" | "ceil" | "trunc" => {
             let whole = Expr::ScalarFunction(with_a_digit_more(call, schema));
             match whole.get_type(schema) {
                 Ok(DataType::Decimal128(precision, scale)) if scale > 0 => {
@@ -557,58 +573,46 @@ fn settle(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
             }
         }
         // Halves go to the even side, as for casts.
-        Expr::ScalarFunction(mut call)
-            if call.func.name() == "round"
-                && call.args.len() == 1
-                && call.args[0].get_type(schema).is_ok_and(|kind| kind == DataType::Float64) =>
-        {
+        "round" if call.args[0].get_type(schema).is_ok_and(|kind| kind == DataType::Float64) => {
             Transformed::yes(functions::round_even(call.args.swap_remove(0)))
         }
-        Expr::Case(case) if may_fail_behind_a_guard(&case, schema) => Transformed::yes(guarded(case)),
-        // The least integer has no opposite.
-        Expr::Negative(inner) if !matches!(*inner, Expr::Literal(..)) && is_whole(&inner, schema) => {
-            match inner.get_type(schema).and_then(|kind| ScalarValue::new_zero(&kind)) {
-                Ok(zero) => Transformed::yes(functions::checked(Checked::Subtract, Expr::Literal(zero, None), *inner)),
-                Err(_) => Transformed::no(Expr::Negative(inner)),
-            }
-        }
-        // The library cuts what is finer than the type that is wanted.
-        Expr::Cast(cast) if is_coarser(&cast, schema) => {
-            let rounded = functions::as_microseconds(*cast.expr);
-            match rounded.get_type(schema) {
-                Ok(kind) if kind == *cast.field.data_type() => Transformed::yes(rounded),
-                _ => Transformed::yes(Expr::Cast(Cast::new_from_field(Box::new(rounded), cast.field))),
-            }
-        }
-        // A quoted literal is read as the type that is wanted of it, in all the forms that PostgreSQL knows.
-        Expr::Cast(Cast { expr, field })
-            if matches!(expr.as_ref(), Expr::Literal(..)) && field.data_type().is_temporal() =>
-        {
-            match times::read_literal(&expr, field.data_type()) {
-                Some(literal) => Transformed::yes(Expr::Literal(literal, None)),
-                None => Transformed::no(Expr::Cast(Cast { expr, field })),
-            }
-        }
+        _ => Transformed::no(Expr::ScalarFunction(call)),
+    }
+}
+
+/// A cast as PostgreSQL does it.
+fn settle_cast(cast: Cast, schema: &DFSchema) -> Transformed<Expr> {
+    // The library cuts what is finer than the type that is wanted.
+    if is_coarser(&cast, schema) {
+        let rounded = functions::as_microseconds(*cast.expr);
+        return match rounded.get_type(schema) {
+            Ok(kind) if kind == *cast.field.data_type() => Transformed::yes(rounded),
+            _ => Transformed::yes(Expr::Cast(Cast::new_from_field(Box::new(rounded), cast.field))),
+        };
+    }
+    let wanted = cast.field.data_type();
+    // A quoted literal is read as the type that is wanted of it, in all the forms that PostgreSQL knows.
+    if matches!(cast.expr.as_ref(), Expr::Literal(..)) && wanted.is_temporal() {
+        return match times::read_literal(&cast.expr, wanted) {
+            Some(literal) => Transformed::yes(Expr::Literal(literal, None)),
+            None => Transformed::no(Expr::Cast(cast)),
+        };
+    }
+    match cast.expr.get_type(schema) {
         // What is too large for a floating-point number is infinite for the library.
-        Expr::Cast(cast) if cast.field.data_type().is_floating() => {
-            let from = cast.expr.get_type(schema);
-            match from.ok().and_then(|from| functions::as_floating(&cast.expr, &from, cast.field.data_type())) {
-                Some(checked) => Transformed::yes(checked),
-                None => Transformed::no(Expr::Cast(cast)),
-            }
-        }
-        Expr::Cast(cast) if cast.field.data_type().is_integer() => match cast.expr.get_type(schema) {
-            Ok(DataType::Float32 | DataType::Float64) => {
-                let rounded = functions::round_even(*cast.expr);
-                Transformed::yes(Expr::Cast(Cast::new_from_field(Box::new(rounded), cast.field)))
-            }
-            Ok(DataType::Decimal128(_, scale)) if scale > 0 => {
-                let rounded = Expr::Cast(Cast::new(cast.expr, DataType::Decimal128(38, 0)));
-                Transformed::yes(Expr::Cast(Cast::new_from_field(Box::new(rounded), cast.field)))
-            }
-            _ => Transformed::no(Expr::Cast(cast)),
+        Ok(from) if wanted.is_floating() => match functions::as_floating(&cast.expr, &from, wanted) {
+            Some(checked) => Transformed::yes(checked),
+            None => Transformed::no(Expr::Cast(cast)),
         },
-        other => Transformed::no(other),
+        Ok(DataType::Float32 | DataType::Float64) if wanted.is_integer() => {
+            let rounded = functions::round_even(*cast.expr);
+            Transformed::yes(Expr::Cast(Cast::new_from_field(Box::new(rounded), cast.field)))
+        }
+        Ok(DataType::Decimal128(_, scale)) if scale > 0 && wanted.is_integer() => {
+            let rounded = Expr::Cast(Cast::new(cast.expr, DataType::Decimal128(38, 0)));
+            Transformed::yes(Expr::Cast(Cast::new_from_field(Box::new(rounded), cast.field)))
+        }
+        _ => Transformed::no(Expr::Cast(cast)),
     }
 }
 
