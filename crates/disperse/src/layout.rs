@@ -51,6 +51,12 @@ impl Layout {
         self.dropped.len() == self.declaration.clouds.len()
     }
 
+    /// The clouds that have not let go of it, by their names.
+    pub fn holders(&self) -> impl Iterator<Item = &str> {
+        let clouds = self.declaration.clouds.iter().zip(0_u16..);
+        clouds.filter(|(_, at)| !self.dropped.contains(at)).map(|(name, _)| name.as_str())
+    }
+
     /// Rows that are on their way, and lie nowhere yet.
     #[must_use]
     pub fn on_their_way(&self) -> Rows {

@@ -67,8 +67,17 @@ impl Pieced<'_> {
         Ok(())
     }
 
-    /// The values, if they open.
+    /// Whether there is something to open that has not been tried: all that is needed, or enough where no more comes.
+    fn is_worth_a_try(&self, cut: Pieces, is_waiting: bool, is_all: bool) -> bool {
+        let count = self.count();
+        let is_over = count >= self.needed || !is_waiting && count >= self.enough || is_all;
+        is_over && count >= cut.needed() && count > self.tried
+    }
+
+    /// The values, if they open. If they do not one of them lies, and one more is needed; or more are to show the same.
     fn join(&mut self, table: &Table, asking: Asking<'_>, rows: &[u64]) -> Result<Option<Vec<Plain>>, Unanswered> {
+        let count = self.count();
+        (self.tried, self.needed) = (count, self.needed.max(count + 1));
         let (ids, there) = (self.ids, &self.there);
         let is_called_off = AtomicBool::new(false);
         let goes_on = || {
@@ -140,6 +149,13 @@ impl Table {
         }
     }
 
+    /// The cloud that has pieces of this number, and what it calls them.
+    fn pieces_at(&self, pieced: &Pieced<'_>, number: usize) -> (usize, Vec<Name>) {
+        let (cloud, coding) = (pieced.holders[number], Coding::Piece(number as u8));
+        (cloud, pieced.ids.iter().map(|id| self.coder().column_name(cloud, *id, coding)).collect())
+    }
+
+    /// Asks as many clouds as it takes; what opens then, if anything does.
     fn ask_for_pieces(
         &self,
         asking: Asking<'_>,
@@ -161,19 +177,14 @@ impl Table {
             let done = loop {
                 while running.coming().count() + pieced.count() < pieced.needed {
                     let Some(number) = left.next() else { break };
-                    let (cloud, coding) = (pieced.holders[number], Coding::Piece(number as u8));
-                    let names = pieced.ids.iter().map(|id| self.coder().column_name(cloud, *id, coding)).collect();
+                    let (cloud, names) = self.pieces_at(pieced, number);
                     running.start(number, move |progress| gather(cloud, names, progress));
                 }
-                let (count, is_waiting) = (pieced.count(), running.coming().next().is_some());
-                let is_over = count >= pieced.needed || !is_waiting && count >= pieced.enough || running.is_empty();
-                if is_over && count >= cut.needed() && count > pieced.tried {
+                if pieced.is_worth_a_try(cut, running.coming().next().is_some(), running.is_empty()) {
                     opened = match pieced.join(self, asking, wanted.rows) {
                         Ok(columns) => columns,
                         Err(unanswered) => break Err(unanswered),
                     };
-                    // One of them lies: another one more, if there is one. Or more are to show the same.
-                    (pieced.tried, pieced.needed) = (count, pieced.needed.max(count + 1));
                     if opened.is_none() {
                         continue;
                     }

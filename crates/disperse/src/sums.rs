@@ -113,7 +113,10 @@ impl Table {
                     // Nobody else is there to ask: the values are.
                     None if quorum.is_none() && left.len() == 0 && running.coming().next().is_none() => break Ok(()),
                     None => next = usize::MAX,
-                    Some((cloud, Some(Ok(shares)))) => said.push((cloud, self.shown(cloud, &hidden, &shares))),
+                    Some((cloud, Some(Ok(shares)))) => match self.shown(cloud, &hidden, &shares) {
+                        own if self.can_be((column, codings), &own, rows.len() as u64) => said.push((cloud, own)),
+                        _ => report.note(cloud, Fault::WrongSum),
+                    },
                     Some((_, Some(Err(Fault::Failed(Failure::CalledOff))))) => break Err(Unanswered::CalledOff),
                     Some((cloud, fault)) => {
                         let broken = || Fault::Failed(Failure::Malformed("what asks it broke off".into()));
@@ -232,11 +235,25 @@ impl Table {
         hidden.iter().zip(shares).map(|(hidden, share)| self.coder().shown(hidden, cloud, *share)).collect()
     }
 
+    /// Whether values of a column can add up to what is said. What a cloud adds up of other rows than are meant has hardly ever a chance to
+    /// look like that, which matters where one cloud's word is enough.
+    fn can_be(&self, (column, codings): (&Column, &[Coding]), said: &[Element], rows: u64) -> bool {
+        let Some(limbs) = self.coder().limbs(column) else { return false };
+        let (own, present) = said.split_at(limbs_of(codings));
+        let values = present.first().map_or(rows, |values| values.number());
+        values <= rows && own.iter().all(|limb| limbs.can_be_sum(*limb, values))
+    }
+
     fn told(&self, column: &Column, codings: &[Coding], said: &[Element], rows: u64) -> Sum {
-        let limbs = codings.iter().filter(|coding| matches!(coding, Coding::Share(_))).count();
+        let limbs = limbs_of(codings);
         let values = said.get(limbs).map_or(rows, |values| values.number());
         Sum { total: self.coder().limbs(column).and_then(|own| own.join(&said[..limbs])), values }
     }
+}
+
+/// How many of what is added up are limbs of values.
+fn limbs_of(codings: &[Coding]) -> usize {
+    codings.iter().filter(|coding| matches!(coding, Coding::Share(_))).count()
 }
 
 /// What so many say, and nobody else.

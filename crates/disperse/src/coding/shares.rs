@@ -73,6 +73,12 @@ impl Limbs {
         (0..self.count as u8).map(|limb| self.limb(number, limb)).collect()
     }
 
+    /// Whether a limb can be the sum of so many.
+    #[must_use]
+    pub fn can_be_sum(self, limb: Element, count: u64) -> bool {
+        u128::from(limb.centred().unsigned_abs()) <= u128::from(count) * ((1 << self.bits) - 1)
+    }
+
     /// A number, or a sum of them, from its limbs; none if it does not fit into 128 bits, which sums of honest limbs do.
     #[must_use]
     pub fn join(self, limbs: &[Element]) -> Option<i128> {
@@ -234,6 +240,15 @@ mod tests {
         // Of a single provider, too, no two values are hidden alike.
         let pads = Coefficients::new(&Secret::new([3; 32]), 1);
         assert!((0..1000).all(|row| seen.insert(pads.hiding(row + 5000, at(1)).number())));
+    }
+
+    #[test]
+    fn limbs_say_what_can_be_their_sum() {
+        let limbs = Limbs::new(8, 1 << 20).expect("limbs");
+        for (sum, count, can_be) in [(0, 0, true), (1, 0, false), (510, 2, true), (-510, 2, true), (511, 2, false)] {
+            assert_eq!(limbs.can_be_sum(Element::from_signed(sum), count), can_be, "{sum} of {count}");
+        }
+        assert!(limbs.can_be_sum(Element::from_signed(i64::MAX >> 3), u64::MAX));
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub enum Mood {
     Forgetful,
     /// It changes a bit of every string, and every sum.
     Lying,
-    /// It shows the cells of each row's neighbour.
+    /// It shows the cells of each row's neighbour, and a sum that no values have.
     Shuffling,
     /// It says that no row matches.
     Denying,
@@ -96,7 +96,8 @@ fn worsened(mut answer: Answer, mood: Mood, is_asked: bool) -> Answer {
         Mood::Denying if is_asked => answer = Answer { sums: vec![0; answer.sums.len()], ..Answer::default() },
         Mood::Lying | Mood::Shuffling => {
             answer.rows.columns.iter_mut().for_each(|(_, data)| *data = changed(data, mood));
-            answer.sums.iter_mut().for_each(|sum| *sum ^= 1);
+            let bit = if mood == Mood::Shuffling { 1 << 55 } else { 1 };
+            answer.sums.iter_mut().for_each(|sum| *sum ^= bit);
         }
         _ => {}
     }

@@ -370,10 +370,11 @@ impl Session {
                         return if may_be_gone { Ok(()) } else { Err(absent()) };
                     }
                     super::define::keep_clouds(session.engine(), &*change.lease, &name)?;
-                    super::define::forget_cloud(session.engine(), change, &name)?;
+                    let left = super::define::forget_cloud(session.engine(), change, &name)?;
                     let keeps = dropped::forget_cloud(change, &name)?;
-                    session.notices.extend((keeps > 0).then(|| {
-                        format!("cloud {name} may keep tables that were dropped ({keeps}): whoever has shares of the key can read them there")
+                    let may_keep = [(left, "have moved away"), (keeps, "were dropped")].into_iter();
+                    session.notices.extend(may_keep.filter(|(tables, _)| *tables > 0).map(|(tables, what)| {
+                        format!("cloud {name} may keep tables that {what} ({tables}): whoever has shares of the key can read them there")
                     }));
                     Ok(change.lease.delete_record(record_space::SETTING, &record_name(&name))?)
                 })?;

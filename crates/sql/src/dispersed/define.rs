@@ -1,6 +1,6 @@
 //! CREATE TABLE ... WITH (engine = 'dispersed', ...), and what becomes of it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use counterfoil_disperse::{
@@ -449,9 +449,12 @@ pub(super) fn keep_clouds(engine: &Engine, view: &dyn View, cloud: &str) -> Resu
 }
 
 /// A cloud that nobody will ask any more has let go of all layouts that tables had there.
-pub(super) fn forget_cloud(engine: &Engine, change: &mut Change, cloud: &str) -> Result<()> {
+/// How many tables have moved away from it that it may have still.
+pub(super) fn forget_cloud(engine: &Engine, change: &mut Change, cloud: &str) -> Result<u64> {
+    let mut left = 0;
     for table in tables(engine, &*change.lease)? {
         let mut kept = kept(&*change.lease, &table)?;
+        left += u64::from(kept.layouts().iter().any(|layout| layout.holders().any(|name| name == cloud)));
         let place = |layout: &disperse::Layout| layout.declaration.clouds.iter().position(|name| name == cloud);
         let held = kept.layouts().iter().filter_map(|layout| Some((layout.number, place(layout)?)));
         for (number, place) in held.collect::<Vec<_>>() {
@@ -459,7 +462,7 @@ pub(super) fn forget_cloud(engine: &Engine, change: &mut Change, cloud: &str) ->
         }
         keep(&mut change.lease, table.id, &kept)?;
     }
-    Ok(())
+    Ok(left)
 }
 
 /// What waits for a cloud.
@@ -489,15 +492,18 @@ pub(super) fn waiting(engine: &Engine, view: &dyn View) -> Result<HashMap<String
             let of = waiting.entry(name.clone()).or_default();
             // What has not left yet waits for all of them.
             let left = (current.on_their_way() - &away).len();
-            of.tables += 1;
             of.to_put += (&untold.lacks - &away).len() + untold.owed.len() + here.saturating_sub(left);
             of.to_move += away.len();
         }
+        let mut holders = BTreeSet::new();
         for layout in kept.layouts() {
             for (name, untold) in layout.declaration.clouds.iter().zip(&layout.state.untold) {
                 waiting.entry(name.clone()).or_default().to_remove += untold.keeps.len();
             }
+            // Where it lay it lies until that cloud has let go of it.
+            holders.extend(layout.holders());
         }
+        holders.into_iter().for_each(|name| waiting.entry(name.to_owned()).or_default().tables += 1);
     }
     Ok(waiting)
 }

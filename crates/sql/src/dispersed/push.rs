@@ -132,10 +132,11 @@ impl Session {
             return Ok(true);
         }
         if catalogue::waits_for_shares(shared(self.engine()), &view, &table) {
-            self.notices.push(format!(
-                "table {}: its clouds are told what has changed when there are shares of the new key: `counterfoil key split`",
-                table.name
-            ));
+            // All tables wait for the same.
+            let waits = "clouds are told what has changed when there are shares of the new key: `counterfoil key split`";
+            if !self.notices.iter().any(|notice| notice == waits) {
+                self.notices.push(waits.to_owned());
+            }
             // Nothing is left to do before that, which has all tables told.
             return Ok(true);
         }

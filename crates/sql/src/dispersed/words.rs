@@ -133,12 +133,24 @@ fn parse_for(parser: &mut Parser<'_>) -> Result<Vec<String>, ParserError> {
 fn parse_clouds(parser: &mut Parser<'_>) -> Result<Vec<String>, ParserError> {
     let mut clouds = Vec::new();
     loop {
-        let name = parse_text(parser)?;
-        clouds.push(name.trim().strip_prefix("cloud://").unwrap_or(name.trim()).to_lowercase());
+        clouds.push(cloud_name(parse_text(parser)?.trim())?);
         if !takes(parser, "AND") {
             return Ok(clouds);
         }
     }
+}
+
+/// A cloud's name. The paper has addresses there, too (Listing 2): here a cloud is declared, with what it takes to know it again.
+fn cloud_name(said: &str) -> Result<String, ParserError> {
+    let name = said.strip_prefix("cloud://").unwrap_or(said);
+    if !name.contains("://") {
+        return Ok(name.to_lowercase());
+    }
+    let folder = said.strip_prefix("file://").map(|path| format!("dir:{path}"));
+    let url = folder.as_deref().unwrap_or(said);
+    Err(ParserError::ParserError(format!(
+        "USE CLOUDS '{said}': clouds have names there: CREATE CLOUD a OPTIONS (url '{url}') declares one, and USE CLOUDS 'a' names it"
+    )))
 }
 
 /// FOR (...) or USE CLOUDS ... of a column: as a word, and what it is followed by.
@@ -249,6 +261,7 @@ mod tests {
             "REFRESH TABLE",
             "USE CLOUDS",
             "USE CLOUDS 'a' WITH",
+            "USE CLOUDS 'file:///securefolder' AND 'a'",
         ] {
             assert!(statement::parse(sql).is_err(), "{sql}");
         }

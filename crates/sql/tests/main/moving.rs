@@ -91,6 +91,8 @@ fn a_move_waits_for_a_cloud_and_goes_on() {
     ask_all(&mut world);
     let shown = world.database.ask("SHOW CLOUDS");
     assert!(shown.lines().any(|line| line.starts_with("d|") && line.ends_with("|9|0")), "{shown}");
+    // Where its rows still lie it is a table, too.
+    assert!(shown.lines().any(|line| line.starts_with("a|") && line.ends_with("|1|0|0|0|0")), "{shown}");
     // The world goes on: what comes waits for the clouds where it is to lie, what goes is gone.
     same(&mut world, "INSERT INTO TABLE (id, name, salary) VALUES (200, 'Zoe', 5)");
     same(&mut world, "DELETE FROM TABLE WHERE id IN (1, 20)");
@@ -123,6 +125,8 @@ fn a_cloud_that_is_gone_for_good_is_left_behind() {
     ask_all(&mut world);
     assert!(notices.contains("cloud a keeps what has moved away"), "{notices}");
     assert_eq!(world.database.ask("DROP CLOUD a"), "DROP CLOUD");
+    let notices = world.database.session.take_notices().join("\n");
+    assert!(notices.contains("cloud a may keep tables that have moved away (1)"), "{notices}");
     same(&mut world, "INSERT INTO TABLE (id, name) VALUES (200, 'Zoe')");
     world.database.session.take_notices();
     assert_eq!(world.database.ask("REPAIR TABLE people").lines().count(), 3);
