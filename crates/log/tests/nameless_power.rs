@@ -131,7 +131,48 @@ struct History {
     acknowledged: Model,
     /// States of commits that were not waited for, and of the one that failed.
     possible: Vec<Model>,
+    /// The last state that the counter speaks of, and those of the group that is open: a medium that lies may undo these unnoticed.
+    since_counted: Vec<Model>,
+    /// Whether an opening showed one of them that was not the last.
+    is_undone: bool,
     created: bool,
+}
+
+impl History {
+    fn new() -> Self {
+        let (acknowledged, since_counted) = (Model::default(), vec![Model::default()]);
+        History { acknowledged, possible: Vec::new(), since_counted, is_undone: false, created: false }
+    }
+
+    /// A commit that was answered.
+    fn committed(&mut self, model: &Model, (is_counted, has_moved): (bool, bool)) {
+        let counted = if is_counted || has_moved { self.since_counted.len() - 1 } else { 0 };
+        self.since_counted.drain(..counted);
+        self.since_counted.push(model.clone());
+        if is_counted {
+            self.since_counted.remove(0);
+        }
+    }
+
+    fn closed(&mut self, model: &Model) {
+        self.acknowledged = model.clone();
+        self.possible.clear();
+        self.since_counted = vec![model.clone()];
+    }
+
+    /// What an opening shows is there for good.
+    fn opened(&mut self, writer: &Writer) -> Result<Model, Error> {
+        let mut states = self.since_counted.iter().enumerate().rev();
+        let found = states.find_map(|(at, state)| match state.matches(writer, writer.payload_bytes()) {
+            Ok(is_shown) => is_shown.then_some(Ok(at)),
+            Err(error) => Some(Err(error)),
+        });
+        let at = found.expect("the last state that was counted, or one behind it")?;
+        self.is_undone |= at + 1 < self.since_counted.len();
+        let shown = self.since_counted.swap_remove(at);
+        self.closed(&shown);
+        Ok(shown)
+    }
 }
 
 /// A transaction, or part of one, that is undone.
@@ -173,7 +214,7 @@ impl Held {
 }
 
 fn play(bench: &mut Bench, steps: u64) -> History {
-    let mut history = History { acknowledged: Model::default(), possible: Vec::new(), created: false };
+    let mut history = History::new();
     let Ok(mut writer) = bench.try_create() else { return history };
     history.created = true;
     // Where the script ends is told by what is acknowledged.
@@ -184,6 +225,7 @@ fn play(bench: &mut Bench, steps: u64) -> History {
 fn go_on(bench: &mut Bench, writer: &mut Writer, steps: u64, history: &mut History) -> Result<(), Error> {
     let mut model = Model::default();
     let mut held = Held::default();
+    let mut counted = bench.counter.value().unwrap().value;
     for step in 1..=steps {
         undone(writer, &model, step)?;
         writer.begin()?;
@@ -198,6 +240,8 @@ fn go_on(bench: &mut Bench, writer: &mut Writer, steps: u64, history: &mut Histo
             history.acknowledged = model.clone();
             history.possible.clear();
         }
+        let before = std::mem::replace(&mut counted, bench.counter.value().unwrap().value);
+        history.committed(&model, (writer.group_closes_in().is_none(), counted != before));
         writer.check();
         held.look(writer, &model, step)?;
         if let Some(clock) = &bench.clock {
@@ -210,18 +254,14 @@ fn go_on(bench: &mut Bench, writer: &mut Writer, steps: u64, history: &mut Histo
             held.0.clear();
             if step.is_multiple_of(2) {
                 writer.close()?;
-                history.acknowledged = model.clone();
-                history.possible.clear();
+                history.closed(&model);
             }
             *writer = bench.open()?;
-            // What an opening shows is there for good.
-            history.acknowledged = model.clone();
-            history.possible.clear();
+            model = history.opened(writer)?;
         }
     }
     writer.close()?;
-    history.acknowledged = model;
-    history.possible.clear();
+    history.closed(&model);
     Ok(())
 }
 
@@ -301,6 +341,7 @@ fn every_cut(part: &Part) {
         let mut bench = new_bench(part);
         bench.device.set_scenario(scenario);
         let history = play(&mut bench, steps());
+        assert!(!history.is_undone, "{id}: an opening undid what was acknowledged");
         survives(&mut bench, &history, &id);
         tried += 1;
     }
@@ -333,7 +374,8 @@ fn lying_media(part: &Part) {
             continue;
         }
         let found = bench.judged().and_then(|snapshot| {
-            let mut states = std::iter::once(&history.acknowledged).chain(&history.possible);
+            let states = std::iter::once(&history.acknowledged).chain(&history.possible);
+            let mut states = states.chain(&history.since_counted);
             states.try_fold(false, |found, state| Ok(found || state.matches(&snapshot, snapshot.payload_bytes())?))
         });
         match found {

@@ -133,7 +133,8 @@ impl Session {
         }
         if catalogue::waits_for_shares(shared(self.engine()), &view, &table) {
             // All tables wait for the same.
-            let waits = "clouds are told what has changed when there are shares of the new key: `counterfoil key split`";
+            let waits =
+                "clouds are told what has changed when there are shares of the new key: `counterfoil key split`";
             if !self.notices.iter().any(|notice| notice == waits) {
                 self.notices.push(waits.to_owned());
             }
