@@ -150,7 +150,7 @@ fn refuse_shared_index(table: &Table, gone: &[IndexId]) -> Result<(), Error> {
     }
 }
 
-fn column_id(table: &Table, name: &str) -> Result<ColumnId, Error> {
+pub(crate) fn column_id(table: &Table, name: &str) -> Result<ColumnId, Error> {
     let found = table.column(name).map(|(_, column)| column.id);
     found.ok_or_else(|| Error::sql(format!("table {} has no column {name}", table.name)))
 }

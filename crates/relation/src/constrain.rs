@@ -124,7 +124,12 @@ fn drop_key(
 }
 
 /// Checks that no row has a NULL in these columns.
-fn check_not_null(shared: &Shared, writer: &dyn Storage, table: &Table, columns: &[ColumnId]) -> Result<(), Error> {
+pub(crate) fn check_not_null(
+    shared: &Shared,
+    writer: &dyn Storage,
+    table: &Table,
+    columns: &[ColumnId],
+) -> Result<(), Error> {
     let access = shared.access_to_write(writer, table.id)?;
     let places = access.places(columns)?;
     for part in 0..access.parts.len() {

@@ -150,7 +150,7 @@ fn columns_of(table: &Table, names: &[String]) -> Result<Vec<ColumnId>, Error> {
 }
 
 /// An index definition with its number and a name that is taken.
-fn new_index(
+pub(crate) fn new_index(
     writer: &mut dyn Storage,
     table: &mut Table,
     name: &str,

@@ -36,6 +36,7 @@ extern crate alloc;
 
 mod access;
 mod alter;
+mod alter_column;
 mod batch;
 mod block;
 mod bloom;
@@ -94,6 +95,7 @@ const fn few_or_many(few: usize, many: usize) -> usize {
     if cfg!(feature = "small") { few } else { many }
 }
 
+pub use alter_column::{ColumnChange, Retype};
 pub use batch::{RowBatch, RowBuilder, VALUE_BYTES_MAX};
 pub use block::{RowBlock, RowIds};
 pub use catalog::{COLUMNS_MAX, NAME_BYTES_MAX};

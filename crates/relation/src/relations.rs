@@ -19,10 +19,10 @@ use crate::key::{ByteRange, Keys};
 use crate::read::Wanted;
 use crate::reorganize::Vacuum;
 use crate::{
-    ColumnId, Engine, Error, IndexDef, IndexId, KeyRange, NewColumn, NewConstraint, NewIndex, NewTable, RowBatch,
-    RowBlock, RowId, Salvage, Scan, Statement, Storage, StoredView, Table, TableId, TableUse, Type, Value,
-    VerifyProgress, VerifyReport, alter, constrain, define, figures, identity, insert, join, merge, reference,
-    reorganize, settle, verify,
+    ColumnChange, ColumnId, Engine, Error, IndexDef, IndexId, KeyRange, NewColumn, NewConstraint, NewIndex, NewTable,
+    Retype, RowBatch, RowBlock, RowId, Salvage, Scan, Statement, Storage, StoredView, Table, TableId, TableUse, Type,
+    Value, VerifyProgress, VerifyReport, alter, alter_column, constrain, define, figures, identity, insert, join,
+    merge, reference, reorganize, settle, verify,
 };
 
 /// What a name stands for. Tables, views and indexes share one space of names.
@@ -617,6 +617,49 @@ impl Relations {
         rewrite: &mut dyn FnMut(&str) -> String,
     ) -> Result<Arc<Table>, Error> {
         alter::rename_column(&self.shared, writer, table.id, from, to, rewrite)
+    }
+
+    /// ALTER TABLE ... ALTER COLUMN, where no row has to be written for it.
+    ///
+    /// # Errors
+    /// [`Error::sql`] and [`crate::Cause::NotSupported`] where it is refused, [`crate::Cause::Constraint`] if a row has NULL in what is
+    /// to be NOT NULL.
+    pub fn alter_column(
+        &self,
+        writer: &mut dyn Storage,
+        table: &Table,
+        column: &str,
+        change: &ColumnChange,
+    ) -> Result<Arc<Table>, Error> {
+        alter_column::alter_column(&self.shared, writer, table.id, column, change)
+    }
+
+    /// Begins ALTER TABLE ... ALTER COLUMN ... TYPE: a column of the new type takes the name and the rules. The caller gives every row
+    /// its value, by updates of the same transaction, and calls [`Relations::end_retype`]. The column may be in a foreign key only where
+    /// the values stay and both types are keyed alike ([`Type::is_keyed_like`]).
+    ///
+    /// # Errors
+    /// [`Error::sql`] and [`crate::Cause::NotSupported`] where it is refused.
+    pub fn begin_retype(
+        &self,
+        writer: &mut dyn Storage,
+        table: &Table,
+        retype: &Retype<'_>,
+    ) -> Result<Arc<Table>, Error> {
+        alter_column::begin_retype(&self.shared, writer, table.id, retype)
+    }
+
+    /// Ends it: the column as it was goes, and its indexes are made anew.
+    ///
+    /// # Errors
+    /// [`crate::Cause::Constraint`] if rows have a key twice now.
+    pub fn end_retype(
+        &self,
+        writer: &mut dyn Storage,
+        table: &Table,
+        retype: &Retype<'_>,
+    ) -> Result<Arc<Table>, Error> {
+        alter_column::end_retype(&self.shared, writer, table.id, retype)
     }
 
     /// ALTER TABLE ADD CONSTRAINT.

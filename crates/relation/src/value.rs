@@ -92,6 +92,27 @@ impl Type {
         }
     }
 
+    /// Whether values of both types are stored alike, and keys of them written alike.
+    #[must_use]
+    pub fn is_stored_like(&self, other: &Type) -> bool {
+        use Type::{Numeric, Text, VarChar};
+        match (self, other) {
+            (Text | VarChar(_), Text | VarChar(_)) => true,
+            (Numeric { scale: one, .. }, Numeric { scale: two, .. }) => one == two,
+            (one, two) => one == two,
+        }
+    }
+
+    /// Whether a value of this type, made one of the other where it fits there, has the same key as before.
+    #[must_use]
+    pub fn is_keyed_like(&self, other: &Type) -> bool {
+        use Type::{BigInt, Double, Integer, Real, SmallInt};
+        match (self, other) {
+            (SmallInt | Integer | BigInt, SmallInt | Integer | BigInt) | (Real, Double) => true,
+            _ => false,
+        }
+    }
+
     /// Whether the parameters make sense.
     pub(crate) fn is_valid(&self) -> bool {
         match *self {

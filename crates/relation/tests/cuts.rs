@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use counterfoil_flash_sim::{Dice, Part, Scenario, SimulatedDevice};
 use counterfoil_log::{Counting, Layout, Media, NoPins, Recovered, Settings, Snapshot, Writer, create};
 use counterfoil_relation::{
-    Action, Error, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable, Relations, RowBuilder, RowId, Type, Vacuum,
-    Value, ValueRef,
+    Action, Error, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable, Relations, Retype, RowBuilder, RowId, Type,
+    Vacuum, Value, ValueRef,
 };
 use counterfoil_vault::{DangerFixedEntropy, DatabaseId, MemoryCounter, Suite, Vault, VolumeKey, witness};
 
@@ -141,6 +141,9 @@ fn row(dice: &mut Dice, key: i32) -> Vec<Value> {
 /// Rows come, change and go, many more than stay; keys move from row to row.
 fn change(relations: &Relations, writer: &mut Writer, model: &mut Model, step: i32) -> Result<(), Error> {
     let mut dice = Dice::new(step as u64);
+    if step % 9 == 4 {
+        retype(relations, writer, model)?;
+    }
     let table = relations.table(&*writer, "children")?.unwrap();
     let some: Vec<RowId> = model.keys().copied().filter(|_| dice.below(3) == 0).collect();
     match dice.below(4) {
@@ -166,6 +169,26 @@ fn change(relations: &Relations, writer: &mut Writer, model: &mut Model, step: i
         }
     }
     Ok(())
+}
+
+/// Notes lie otherwise in the images of rows from then on, and there is an index over them.
+fn retype(relations: &Relations, writer: &mut Writer, model: &Model) -> Result<(), Error> {
+    let table = relations.table(&*writer, "children")?.unwrap();
+    let kind = if table.column("note").unwrap().1.kind == Type::Text { Type::Char(40) } else { Type::Text };
+    let to = Retype { column: "note", kind, default_value: None, keeps_values: true, aside: "aside" };
+    let table = relations.begin_retype(writer, &table, &to)?;
+    let (rows, values): (Vec<RowId>, Vec<&Vec<Value>>) = model.iter().map(|(row, values)| (*row, values)).unzip();
+    let place = |column: &counterfoil_relation::Column| match column.name.as_str() {
+        "key" => 0,
+        "parent" => 1,
+        _ => 2,
+    };
+    let images: Vec<Vec<Value>> = values
+        .iter()
+        .map(|values| table.columns.iter().map(|column| values[place(column)].clone()).collect())
+        .collect();
+    relations.update(writer, &table, &rows, &batch(&table, &images))?;
+    relations.end_retype(writer, &table, &to).map(drop)
 }
 
 fn commit(relations: &Relations, writer: &mut Writer) -> bool {

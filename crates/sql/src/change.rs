@@ -300,40 +300,52 @@ impl Session {
         self.follow(update)?;
         let changed = self.change(|session, change| {
             let table = planner::rows_of(session.engine(), &*change.lease, &name)?;
-            let direct = match with.is_none() && update.from.is_none() {
-                true => session.update_directly(change, &table, &alias, update, parameters)?,
-                false => None,
-            };
-            let query = session.question_of_update(with, update, &table, &alias)?;
-            let part_rows = session.part_rows(stands_alone(&table, &update.assignments)?);
-            let mut together =
-                session.together(part_rows, update.returning.is_some(), UPDATED_ROW_BYTES, update.from.is_some());
-            let mut changed = Changed::new(table.clone(), update.returning.is_some(), parameters);
-            changed.alias = Some(alias);
-            returning_items(update.returning.as_deref(), change, &mut changed);
-            let mut images = Images::new(&table, update.from.is_some());
-            let mut stream = match direct {
-                Some((stream, constants)) => {
-                    images.constants = constants;
-                    stream
-                }
-                None => session.stream_query(change, query, &table, parameters)?,
-            };
-            while let Some(batch) = session.planner.next(&mut stream)? {
-                let (rows, bytes) = images.add(&batch)?;
-                if !together.take(rows, bytes)? {
-                    images.take();
-                    continue;
-                }
-                if images.numbers.len() >= part_rows {
-                    apply_numbered(session, change, images.take(), &mut changed)?;
-                }
-            }
-            together.check()?;
-            apply_numbered(session, change, images.take(), &mut changed)?;
-            changed.finish(session, change)
+            session.update_in(change, with, update, (&table, &alias), parameters)
         })?;
         self.changed("UPDATE", changed)
+    }
+
+    /// Updates rows of a table inside a change.
+    pub(crate) fn update_in(
+        &mut self,
+        change: &mut Change,
+        with: Option<With>,
+        update: &Update,
+        (table, alias): (&Arc<Table>, &str),
+        parameters: &[Value],
+    ) -> Result<Changed> {
+        let direct = match with.is_none() && update.from.is_none() {
+            true => self.update_directly(change, table, alias, update, parameters)?,
+            false => None,
+        };
+        let query = self.question_of_update(with, update, table, alias)?;
+        let part_rows = self.part_rows(stands_alone(table, &update.assignments)?);
+        let mut together =
+            self.together(part_rows, update.returning.is_some(), UPDATED_ROW_BYTES, update.from.is_some());
+        let mut changed = Changed::new(table.clone(), update.returning.is_some(), parameters);
+        changed.alias = Some(alias.to_owned());
+        returning_items(update.returning.as_deref(), change, &mut changed);
+        let mut images = Images::new(table, update.from.is_some());
+        let mut stream = match direct {
+            Some((stream, constants)) => {
+                images.constants = constants;
+                stream
+            }
+            None => self.stream_query(change, query, table, parameters)?,
+        };
+        while let Some(batch) = self.planner.next(&mut stream)? {
+            let (rows, bytes) = images.add(&batch)?;
+            if !together.take(rows, bytes)? {
+                images.take();
+                continue;
+            }
+            if images.numbers.len() >= part_rows {
+                apply_numbered(self, change, images.take(), &mut changed)?;
+            }
+        }
+        together.check()?;
+        apply_numbered(self, change, images.take(), &mut changed)?;
+        changed.finish(self, change)
     }
 
     /// The query for the numbers of rows that an update is about, and their new values.

@@ -167,7 +167,7 @@ impl Session {
     }
 
     /// The value of a default now: proves that it has one, and that the column can hold it.
-    fn default_value(&mut self, expr: &Expr, kind: &Type, name: &str) -> Result<Stored> {
+    pub(crate) fn default_value(&mut self, expr: &Expr, kind: &Type, name: &str) -> Result<Stored> {
         let array = self.planner.constants(expr, 1)?;
         let array = cast::to_column(&array, kind, name)?;
         let value = cast::element(array.as_ref(), 0)?;
@@ -175,7 +175,7 @@ impl Session {
     }
 
     /// Refuses checks that do not plan: better now than at the first INSERT.
-    fn prove_checks(&mut self, table: &NewTable) -> Result<()> {
+    pub(crate) fn prove_checks(&mut self, table: &NewTable) -> Result<()> {
         let field = |column: &NewColumn| Field::new(&column.name, types::arrow(&column.kind), true);
         let schema = Schema::new(table.columns.iter().map(field).collect::<Vec<_>>());
         let schema = DFSchema::try_from_qualified_schema(table.name.as_str(), &schema)?;
@@ -286,7 +286,7 @@ fn whole(value: &Expr) -> Result<i64> {
 }
 
 /// Whether an expression is the same at any time: it calls no function.
-fn is_constant(expr: &Expr) -> bool {
+pub(crate) fn is_constant(expr: &Expr) -> bool {
     visit_expressions(expr, |expr: &Expr| match expr {
         Expr::Function(_) => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),

@@ -70,7 +70,8 @@ impl Session {
         }
     }
 
-    fn answers_a_row(&mut self, change: &mut Change, sql: &str) -> Result<bool> {
+    /// Whether a query of ours answers a row.
+    pub(crate) fn answers_a_row(&mut self, change: &mut Change, sql: &str) -> Result<bool> {
         let statement = statement::parse(sql)?.pop().ok_or_else(|| Error::Bug("a query of ours is empty".into()))?;
         let snapshot = change.lease.pending();
         let plan = self.planner.plan(statement, &snapshot, Vec::new())?;

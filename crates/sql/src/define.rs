@@ -345,6 +345,9 @@ impl Session {
             AlterTableOperation::AddConstraint { constraint, not_valid } => {
                 return self.add_constraint(change, table, constraint, *not_valid);
             }
+            AlterTableOperation::AlterColumn { column_name, op } => {
+                return self.alter_column(change, table, &fold(column_name), op);
+            }
             AlterTableOperation::DropConstraint { if_exists, name, drop_behavior } => {
                 let cascade = matches!(drop_behavior, Some(DropBehavior::Cascade));
                 return self.drop_constraint(change, table, &fold(name), (*if_exists, cascade));
@@ -427,12 +430,15 @@ fn changed(table: &str, operation: &AlterTableOperation) -> (String, Cascade) {
             (format!("the name of column {} of table {table}", fold(old_column_name)), Cascade::Never)
         }
         AlterTableOperation::RenameTable { .. } => (format!("the name of table {table}"), Cascade::Never),
+        AlterTableOperation::AlterColumn { column_name, .. } => {
+            (format!("the type of column {} of table {table}", fold(column_name)), Cascade::Never)
+        }
         _ => (format!("table {table}"), Cascade::Never),
     }
 }
 
 /// The words that a statement begins with, up to the first name: enough to say what is not supported.
-fn beginning(text: &str) -> String {
+pub(crate) fn beginning(text: &str) -> String {
     let is_word = |word: &&str| word.chars().all(|letter| letter.is_ascii_uppercase());
     let words: Vec<&str> = text.split(|letter: char| letter.is_whitespace() || letter == '(').take(3).collect();
     words.into_iter().take_while(is_word).collect::<Vec<_>>().join(" ").trim_end().to_owned()
@@ -583,7 +589,7 @@ pub(crate) fn unqualified(condition: &Expr) -> String {
 }
 
 /// The text of a condition after a column was renamed.
-fn renamed(sql: &str, from: &str, to: &str) -> String {
+pub(crate) fn renamed(sql: &str, from: &str, to: &str) -> String {
     let Ok(mut expr) = evaluate::parse(sql) else { return sql.to_owned() };
     let rename = |name: &mut Ident| {
         if fold(name) == from {

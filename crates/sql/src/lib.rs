@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod aggregates;
+mod alter_column;
 mod answered;
 mod argument_types;
 mod aside;

@@ -1,11 +1,11 @@
 //! Defining tables, indexes and views, and changing them.
 
 use counterfoil_relation::{
-    Cause, Error, IndexOrigin, KeyRange, Named, NewCheck, NewColumn, NewConstraint, NewForeignKey, NewIndex, NewKey,
-    NewTable, RowId, Rule, StoredView, Type, Value,
+    Action, Cause, ColumnChange, Error, Identity, IndexOrigin, KeyRange, Named, NewCheck, NewColumn, NewConstraint,
+    NewForeignKey, NewIndex, NewKey, NewTable, Retype, RowId, Rule, StoredView, Type, Value,
 };
 
-use crate::bench::{Bench, int, rows_of, rule, text};
+use crate::bench::{Bench, batch, int, rows_of, rule, text};
 
 fn simple(name: &str) -> NewTable {
     NewTable {
@@ -109,6 +109,140 @@ fn columns_come_and_go() {
         let rows = rows_of(relations, before.0.clone(), &before.1);
         assert!(rows == [(RowId(0), vec![int(1), text("one")]), (RowId(1), vec![int(2), text("two")])]);
     }
+}
+
+#[test]
+fn what_is_said_of_a_column() {
+    let mut bench = Bench::new(4);
+    bench.create(&NewTable {
+        columns: vec![NewColumn::new("id", Type::Integer), NewColumn::new("name", Type::VarChar(3))],
+        ..simple("t")
+    });
+    bench.insert("t", &[vec![int(1), text("one")], vec![int(2), Value::Null]]).unwrap();
+    let before = (bench.writer.snapshot(), bench.table("t"));
+    let alter = |bench: &mut Bench, column: &str, change: ColumnChange| {
+        let t = bench.table("t");
+        bench.statement(|relations, writer| relations.alter_column(writer, &t, column, &change))
+    };
+    assert_eq!(rule(alter(&mut bench, "name", ColumnChange::NotNull)), Rule::NotNull);
+    bench.delete("t", &[RowId(1)]).unwrap();
+    alter(&mut bench, "name", ColumnChange::NotNull).unwrap();
+    assert_eq!(rule(bench.insert("t", &[vec![int(3), Value::Null]])), Rule::NotNull);
+    is_sql(alter(&mut bench, "id", ColumnChange::Nullable));
+    is_sql(alter(&mut bench, "nothing", ColumnChange::Nullable));
+    alter(&mut bench, "name", ColumnChange::Nullable).unwrap();
+    bench.insert("t", &[vec![int(3), Value::Null]]).unwrap();
+    let default = ColumnChange::Default { sql: "'x'".into(), value: Some(text("x")) };
+    let t = alter(&mut bench, "name", default).unwrap();
+    assert_eq!((t.columns[1].default.as_deref(), t.columns[1].default_value.as_ref()), (Some("'x'"), Some(&text("x"))));
+    let t = alter(&mut bench, "name", ColumnChange::NoDefault).unwrap();
+    assert_eq!((&t.columns[1].default, &t.columns[1].default_value), (&None, &None));
+    // A longer text, beside images of the shorter one.
+    assert_eq!(rule(bench.insert("t", &[vec![int(4), text("four")]])), Rule::Length(3));
+    alter(&mut bench, "name", ColumnChange::Kind { kind: Type::Text, default_value: None }).unwrap();
+    let long = text("longer than what lies in an image");
+    bench.insert("t", &[vec![int(4), long.clone()]]).unwrap();
+    let misuse = alter(&mut bench, "name", ColumnChange::Kind { kind: Type::Char(9), default_value: None });
+    assert!(matches!(misuse.unwrap_err().cause(), Cause::Misuse(_)));
+    bench.reopen();
+    assert!(bench.values("t") == [vec![int(1), text("one")], vec![int(3), Value::Null], vec![int(4), long]]);
+    bench.verify();
+    let rows = rows_of(&bench.relations, before.0, &before.1);
+    assert!(rows == [(RowId(0), vec![int(1), text("one")]), (RowId(1), vec![int(2), Value::Null])]);
+}
+
+/// Gives a column another type, and each row what `to` makes of its value.
+fn retype(
+    bench: &mut Bench,
+    table: &str,
+    column: &str,
+    kind: Type,
+    to: (bool, fn(&Value) -> Value),
+) -> Result<(), Error> {
+    let (keeps_values, to) = to;
+    let retype = Retype { column, kind, default_value: None, keeps_values, aside: "aside" };
+    let t = bench.table(table);
+    let (place, rows) = (t.column(column).unwrap().0, bench.rows(table));
+    bench.statement(|relations, writer| {
+        let t = relations.begin_retype(writer, &t, &retype)?;
+        let image = |row: &Vec<Value>| {
+            let mut row = row.clone();
+            row.insert(place, to(&row[place]));
+            row
+        };
+        let (ids, images): (Vec<RowId>, Vec<_>) = rows.iter().map(|(id, row)| (*id, image(row))).unzip();
+        relations.update(writer, &t, &ids, &batch(&t, &images))?;
+        relations.end_retype(writer, &t, &retype).map(drop)
+    })
+}
+
+#[test]
+fn a_column_gets_another_type() {
+    let mut bench = Bench::new(4);
+    let index = NewKey { name: None, columns: vec!["name".into()] };
+    let mut new = NewTable { uniques: vec![index], ..simple("t") };
+    new.columns[0].identity = Some(Identity { always: true, start: 1, increment: 1 });
+    bench.create(&new);
+    let reference = NewForeignKey {
+        name: None,
+        columns: vec!["t".into()],
+        parent: "t".into(),
+        parent_columns: vec![],
+        on_delete: Action::NoAction,
+        on_update: Action::NoAction,
+        not_enforced: false,
+    };
+    let child = NewTable {
+        name: "c".into(),
+        columns: vec![NewColumn::new("t", Type::Integer)],
+        foreign_keys: vec![reference],
+        ..NewTable::default()
+    };
+    bench.create(&child);
+    bench.insert("t", &[vec![int(1), text("1")], vec![int(2), text("02")], vec![int(3), Value::Null]]).unwrap();
+    bench.insert("c", &[vec![int(2)], vec![int(3)]]).unwrap();
+    let before = (bench.writer.snapshot(), bench.table("t"));
+    // Whole numbers have the same keys whatever their width, so that what references them goes on.
+    let wide = |value: &Value| match value {
+        Value::Integer(number) => Value::BigInt((*number).into()),
+        _ => Value::Null,
+    };
+    retype(&mut bench, "t", "id", Type::BigInt, (true, wide)).unwrap();
+    retype(&mut bench, "c", "t", Type::BigInt, (true, wide)).unwrap();
+    bench.verify();
+    let big = Value::BigInt;
+    assert_eq!(rule(bench.insert("t", &[vec![big(2), Value::Null]])), Rule::Unique);
+    assert_eq!(rule(bench.insert("c", &[vec![big(4)]])), Rule::Reference);
+    assert_eq!(rule(bench.delete("t", &[RowId(1)])), Rule::Referenced);
+    let t = bench.table("t");
+    let next = bench.statement(|relations, writer| relations.next_identity(writer, &t, t.columns[0].id, 1));
+    assert_eq!(next.unwrap(), 4);
+    // Others may not: what references them would be left behind.
+    let refused = retype(&mut bench, "t", "id", Type::Text, (true, |_| text("x")));
+    assert!(matches!(refused.unwrap_err().cause(), Cause::NotSupported(_)));
+    let refused = retype(&mut bench, "c", "t", Type::Text, (true, |_| text("x")));
+    assert!(matches!(refused.unwrap_err().cause(), Cause::NotSupported(_)));
+    // Indexes follow the values, and so do rules.
+    let number = |value: &Value| match value {
+        Value::Text(text) => int(text.parse().unwrap()),
+        _ => Value::Null,
+    };
+    retype(&mut bench, "t", "name", Type::Integer, (false, number)).unwrap();
+    assert_eq!(rule(bench.insert("t", &[vec![big(4), int(2)]])), Rule::Unique);
+    bench.insert("t", &[vec![big(4), int(7)]]).unwrap();
+    assert_eq!(rule(retype(&mut bench, "t", "name", Type::BigInt, (false, |_| Value::BigInt(1)))), Rule::Unique);
+    let t = bench.table("t");
+    assert_eq!((t.uniques[0].columns[0], t.checks[0].columns[0]), (t.columns[1].id, t.columns[1].id));
+    for _ in 0..2 {
+        let rows = [[big(1), int(1)], [big(2), int(2)], [big(3), Value::Null], [big(4), int(7)]];
+        assert!(bench.values("t") == rows && bench.values("c") == [[big(2)], [big(3)]]);
+        bench.verify();
+        let t = bench.table("t");
+        bench.statement(|relations, writer| relations.vacuum(writer, Some(&t))).unwrap();
+        bench.reopen();
+    }
+    let rows: Vec<_> = rows_of(&bench.relations, before.0, &before.1).into_iter().map(|(_, row)| row).collect();
+    assert!(rows == [[int(1), text("1")], [int(2), text("02")], [int(3), Value::Null]]);
 }
 
 #[test]

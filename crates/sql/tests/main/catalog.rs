@@ -18,7 +18,7 @@ fn columns_are_added_dropped_and_renamed() {
         ("ALTER TABLE t RENAME COLUMN c TO z", "ALTER TABLE"),
         ("ALTER TABLE t RENAME TO u", "ALTER TABLE"),
         ("SELECT a, z FROM u ORDER BY a", "1|7\n2|7\n3|9"),
-        ("ALTER TABLE u ALTER COLUMN a TYPE BIGINT", "error: not supported: ALTER TABLE ... ALTER COLUMN"),
+        ("ALTER TABLE u ALTER COLUMN a TYPE BIGINT", "ALTER TABLE"),
         ("ALTER TABLE nowhere ADD x INTEGER", "error: no table nowhere"),
         ("ALTER TABLE IF EXISTS nowhere ADD x INTEGER", "ALTER TABLE"),
         ("TRUNCATE u", "TRUNCATE TABLE"),

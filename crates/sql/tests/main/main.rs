@@ -1,5 +1,6 @@
 //! The SQL floor over a real log in memory: statements in, rows and errors out.
 
+mod alter_column;
 mod apart;
 mod append;
 mod basics;
