@@ -116,7 +116,11 @@ impl From<sql::Error> for Error {
                 Kind::NotFound
             }
             sql::Error::Taken(sql::Named::Table, _) => Kind::Sql,
-            sql::Error::Misuse(_) | sql::Error::Failed | sql::Error::ReadOnly | sql::Error::Taken(..) => Kind::Misuse,
+            sql::Error::Misuse(_)
+            | sql::Error::Failed
+            | sql::Error::ReadOnly
+            | sql::Error::Begun(_)
+            | sql::Error::Taken(..) => Kind::Misuse,
             sql::Error::Input(_) => Kind::Input,
             sql::Error::Memory(_) => Kind::Full,
             sql::Error::Locked(_) | sql::Error::Conflict(_) => Kind::Locked,

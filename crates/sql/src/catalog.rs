@@ -28,7 +28,7 @@ mod nothing;
 mod numbers;
 mod relations;
 mod server;
-mod set_config;
+pub(crate) mod set_config;
 mod shape;
 mod subqueries;
 mod texts;

@@ -105,7 +105,7 @@ impl Session {
             self.notices.push("SET TRANSACTION is for a transaction, and there is none".into());
             return Ok(());
         };
-        block.modes = block.modes.and(said)?;
+        block.modes = block.modes.become_of(said, block.has_asked)?;
         self.change_transaction();
         Ok(())
     }

@@ -55,6 +55,8 @@ pub enum Error {
     NotValid(String),
     /// A transaction that only reads was to change something.
     ReadOnly,
+    /// It is too late in a transaction to say this of it.
+    Begun(String),
     /// A text has a zero in it, which none may have.
     ZeroInText,
     /// The caller broke the rules of this interface.
@@ -132,6 +134,7 @@ impl fmt::Display for Error {
             | Error::Overflow(text)
             | Error::Undefined(text)
             | Error::Twice(text)
+            | Error::Begun(text)
             | Error::Misuse(text)
             | Error::Input(text)
             | Error::Memory(text)

@@ -30,6 +30,22 @@ impl Modes {
         }
         Ok(self)
     }
+
+    /// The same of a transaction that is open: one that has asked for something sees what it sees, and goes on reading only where it did.
+    ///
+    /// # Errors
+    /// [`Error::Begun`] for what had to be said before; otherwise as [`Modes::and`].
+    pub(crate) fn become_of(self, said: &[Said], has_asked: bool) -> Result<Self> {
+        let modes = self.and(said)?;
+        let first = |what: &str| Error::Begun(format!("{what} comes before the first query of a transaction"));
+        if has_asked && self.read_only && !modes.read_only {
+            return Err(first("SET TRANSACTION READ WRITE"));
+        }
+        if has_asked && self.isolation != modes.isolation {
+            return Err(first("SET TRANSACTION ISOLATION LEVEL"));
+        }
+        Ok(modes)
+    }
 }
 
 /// A level, as it was asked for.

@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use counterfoil_log::{Snapshot, View as _, record_space};
 use counterfoil_relation::Named;
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::sqlparser::ast::{SetExpr, Statement};
 
 use crate::asked::is_locking;
+use crate::catalog::set_config;
 use crate::copy::CopyOut;
 use crate::cursors::Cursor;
 use crate::described::Described;
@@ -308,6 +310,9 @@ impl Session {
     }
 
     pub(crate) fn dispatch(&mut self, statement: &Statement, parameters: &[Value]) -> Result<Outcome> {
+        if let Some(block) = self.guard.transaction.block() {
+            block.has_asked |= asks(statement);
+        }
         match statement {
             Statement::Query(query) => match query.body.as_ref() {
                 SetExpr::Insert(inner) | SetExpr::Update(inner) | SetExpr::Delete(inner) | SetExpr::Merge(inner) => {
@@ -361,7 +366,15 @@ impl Session {
         // Named first: a column is called what the text says, whatever its parameters are.
         naming::name_columns(&mut statement, self.names);
         parameters::bind(&mut statement, parameters)?;
-        self.set_config(&statement)?;
+        if set_config::is_asked(&statement) {
+            return self.set_config(statement);
+        }
+        let plan = self.plan_of(statement)?;
+        self.rows(&plan).map(Outcome::Rows)
+    }
+
+    /// Plans a query over what the next statement sees.
+    pub(crate) fn plan_of(&mut self, statement: Statement) -> Result<LogicalPlan> {
         let locks = is_locking(&statement);
         if locks && self.guard.transaction.in_block() {
             // One transaction writes at a time: the rows cannot change once this one is it.
@@ -370,14 +383,19 @@ impl Session {
         self.follow(&statement)?;
         self.planner.is_writing = self.guard.transaction.is_writing();
         let snapshot = self.view()?;
-        let plan = self.planner.plan(statement, &snapshot, Vec::new())?;
-        self.rows(&plan).map(Outcome::Rows)
+        self.planner.plan(statement, &snapshot, Vec::new())
     }
 
     /// Starts a plan. Rows of a transaction's own uncommitted state are read at once: what comes next may undo them.
-    pub(crate) fn rows(&mut self, plan: &datafusion::logical_expr::LogicalPlan) -> Result<Rows> {
+    pub(crate) fn rows(&mut self, plan: &LogicalPlan) -> Result<Rows> {
+        let is_writing = self.guard.transaction.is_writing();
+        self.rows_read(plan, is_writing)
+    }
+
+    /// Starts a plan, or runs it to its end.
+    pub(crate) fn rows_read(&mut self, plan: &LogicalPlan, at_once: bool) -> Result<Rows> {
         let mut stream = self.planner.stream(plan)?;
-        if self.guard.transaction.is_writing() {
+        if at_once {
             stream = self.planner.read_ahead(stream)?;
         }
         let schema = types::marked(&stream.schema(), plan.schema().as_arrow());
@@ -509,6 +527,22 @@ impl Session {
             }
         }
     }
+}
+
+/// Whether a statement looks at tables, or changes them: what only says how others are to run does not.
+fn asks(statement: &Statement) -> bool {
+    !is_control(statement)
+        && !matches!(
+            statement,
+            Statement::Set(_)
+                | Statement::Reset(_)
+                | Statement::ShowVariable { .. }
+                | Statement::Prepare { .. }
+                | Statement::Deallocate { .. }
+                | Statement::Discard { .. }
+                | Statement::Close { .. }
+                | Statement::UNLISTEN { .. }
+        )
 }
 
 /// Whether a statement begins or ends a transaction, or a part of one: it is done once.

@@ -286,7 +286,7 @@ impl Session {
     }
 
     /// Has everything go by the settings as they are now.
-    fn follow_settings(&mut self) -> Result<()> {
+    pub(crate) fn follow_settings(&mut self) -> Result<()> {
         self.bound_ram()?;
         self.tell_planner();
         Ok(())

@@ -22,6 +22,7 @@ impl Error {
             Error::ZeroInText => "22021",
             Error::Conflict(_) => "40001",
             Error::ReadOnly => "25006",
+            Error::Begun(_) => "25001",
             Error::Failed => "25P02",
             Error::Undefined(_) => "2201F",
             Error::Twice(_) => "21000",

@@ -37,6 +37,8 @@ pub(crate) struct Transaction {
 pub(crate) struct Block {
     pub(crate) failed: bool,
     pub(crate) modes: Modes,
+    /// Whether a statement has looked at tables, or changed them.
+    pub(crate) has_asked: bool,
     seen: Option<Snapshot>,
     /// Whether a statement found no room.
     is_full: bool,

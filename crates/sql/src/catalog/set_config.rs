@@ -7,27 +7,50 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::error::Result;
 use crate::idioms::text_of;
-use crate::session::Session;
+use crate::session::{Outcome, Session};
 use crate::statement::fold;
 
+/// Whether a query that reads no table wants something set.
+pub(crate) fn is_asked(statement: &Statement) -> bool {
+    items(statement).iter().any(|item| asked(item).is_some())
+}
+
+fn items(statement: &Statement) -> &[SelectItem] {
+    let Statement::Query(query) = statement else { return &[] };
+    match query.body.as_ref() {
+        SetExpr::Select(select) if select.from.is_empty() => &select.projection,
+        _ => &[],
+    }
+}
+
+fn asked(item: &SelectItem) -> Option<(&str, &str, bool)> {
+    match item {
+        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => wanted(expr),
+        _ => None,
+    }
+}
+
 impl Session {
-    /// Sets what a query wants set that reads no table.
+    /// Sets what a query wants set, and answers it. Where that fails nothing is set: its row is worked out before anybody asks for it.
     ///
     /// # Errors
-    /// Those of SET.
-    pub(crate) fn set_config(&mut self, statement: &Statement) -> Result<()> {
-        let Statement::Query(query) = statement else { return Ok(()) };
-        let SetExpr::Select(select) = query.body.as_ref() else { return Ok(()) };
-        if !select.from.is_empty() {
-            return Ok(());
+    /// Those of SET, and of the query.
+    pub(crate) fn set_config(&mut self, statement: Statement) -> Result<Outcome> {
+        let before = self.settings.clone();
+        let answered = self.set_and_answer(statement);
+        if answered.is_err() {
+            self.settings = before;
+            self.follow_settings()?;
         }
-        for item in &select.projection {
-            let (SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = item else { continue };
-            if let Some((name, value, is_local)) = wanted(expr) {
-                self.set_one(is_local, &name.to_ascii_lowercase(), value)?;
-            }
+        answered
+    }
+
+    fn set_and_answer(&mut self, statement: Statement) -> Result<Outcome> {
+        for (name, value, is_local) in items(&statement).iter().filter_map(asked) {
+            self.set_one(is_local, &name.to_ascii_lowercase(), value)?;
         }
-        Ok(())
+        let plan = self.plan_of(statement)?;
+        self.rows_read(&plan, true).map(Outcome::Rows)
     }
 }
 

@@ -179,10 +179,9 @@ fn transactions_are_what_was_said_of_them() {
         ("ROLLBACK", "ROLLBACK"),
         ("BEGIN READ WRITE", "BEGIN"),
         ("SHOW transaction_read_only", "off"),
-        ("SELECT current_setting('transaction_read_only')", "off"),
-        ("INSERT INTO t VALUES (1)", "INSERT 1"),
         ("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE", "SET"),
-        ("INSERT INTO t VALUES (2)", "INSERT 1"),
+        ("SELECT current_setting('transaction_read_only')", "off"),
+        ("INSERT INTO t VALUES (1), (2)", "INSERT 2"),
         ("SHOW transaction_isolation", "serializable"),
         ("COMMIT", "COMMIT"),
         ("SET default_transaction_read_only TO off", "SET"),
@@ -350,5 +349,60 @@ fn modes_are_those_that_were_said_last_and_not_undone() {
         ("BEGIN READ ONLY", "BEGIN"),
         ("INSERT INTO t VALUES (2)", "error: this transaction is READ ONLY"),
         ("ROLLBACK", "ROLLBACK"),
+    ]);
+}
+
+/// What a transaction may do, and what it sees, is said before it looks at anything.
+#[test]
+fn a_transaction_that_has_asked_stays_what_it_is() {
+    let mut database = Database::after("CREATE TABLE t (a INTEGER)");
+    database.expect(&[
+        ("BEGIN READ ONLY", "BEGIN"),
+        ("SET TRANSACTION READ WRITE", "SET"),
+        ("SET TRANSACTION READ ONLY", "SET"),
+        ("SHOW transaction_read_only", "on"),
+        ("SELECT 1", "1"),
+        ("SET TRANSACTION READ ONLY", "SET"),
+        (
+            "SET TRANSACTION READ WRITE",
+            "error: SET TRANSACTION READ WRITE comes before the first query of a transaction",
+        ),
+        ("SELECT 1", "error: the transaction has failed: ROLLBACK it first"),
+        ("ROLLBACK", "ROLLBACK"),
+        ("BEGIN", "BEGIN"),
+        ("INSERT INTO t VALUES (1)", "INSERT 1"),
+        ("SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ ONLY", "SET"),
+        (
+            "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+            "error: SET TRANSACTION ISOLATION LEVEL comes before the first query of a transaction",
+        ),
+        ("ROLLBACK", "ROLLBACK"),
+    ]);
+    database.expect(&[("BEGIN READ ONLY", "BEGIN"), ("SELECT count(*) FROM t", "0")]);
+    let refused = database.session.run("SET TRANSACTION READ WRITE", &[]).unwrap_err();
+    assert_eq!(refused.sqlstate(), Some("25001"));
+}
+
+#[test]
+fn what_a_query_that_fails_wanted_set_is_not() {
+    let mut database = Database::new();
+    database.expect(&[
+        ("SELECT set_config('application_name', 'one', false), 1", "one|1"),
+        ("SELECT set_config('application_name', 'two', false), 1 / 0", "error: division by zero"),
+        ("SHOW application_name", "one"),
+        (
+            "SELECT set_config('application_name', 'two', false), set_config('bytea_output', 'escape', false)",
+            "error: not supported: SET bytea_output to anything but hex",
+        ),
+        ("SELECT set_config('application_name', 'two', false), nothing", "error: no column nothing"),
+        ("SHOW application_name", "one"),
+        ("BEGIN", "BEGIN"),
+        ("SAVEPOINT s", "SAVEPOINT"),
+        ("SELECT set_config('application_name', 'two', false)", "two"),
+        ("SELECT set_config('application_name', 'three', false), 1 / 0", "error: division by zero"),
+        ("ROLLBACK TO s", "ROLLBACK"),
+        ("SHOW application_name", "one"),
+        ("COMMIT", "COMMIT"),
+        ("SHOW application_name", "one"),
     ]);
 }
