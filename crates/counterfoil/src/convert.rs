@@ -115,7 +115,7 @@ impl From<sql::Error> for Error {
             sql::Error::NoTable(_) | sql::Error::NoColumn(_) | sql::Error::NoCursor(_) | sql::Error::NotFound(_) => {
                 Kind::NotFound
             }
-            sql::Error::Taken(sql::Named::Table, _) => Kind::Sql,
+            sql::Error::Taken(sql::Named::Table | sql::Named::Schema, _) => Kind::Sql,
             sql::Error::Misuse(_)
             | sql::Error::Failed
             | sql::Error::ReadOnly

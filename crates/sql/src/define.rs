@@ -47,6 +47,10 @@ impl Session {
                 let name = vacuum.table_name.as_ref().map(table_name).transpose()?;
                 self.vacuum(name.as_deref())
             }
+            Statement::CreateSchema { schema_name, if_not_exists, .. } => {
+                self.create_schema(schema_name, *if_not_exists)
+            }
+            Statement::Comment { object_type, object_name, .. } => self.comment(*object_type, object_name),
             Statement::Analyze(_) => Ok(Outcome::Done("ANALYZE")),
             other => Err(Error::NotSupported(beginning(&other.to_string()))),
         }
@@ -454,7 +458,10 @@ pub(crate) fn reserved(name: &str) -> Result<()> {
 
 fn refuse_table(create: &CreateTable) -> Result<()> {
     let odd = [
-        (create.temporary || create.global.is_some(), "temporary tables"),
+        (
+            create.temporary || create.global.is_some(),
+            "temporary tables: CREATE TABLE and DROP TABLE, ROLLBACK what made it, or name a query in WITH",
+        ),
         (create.or_replace, "CREATE OR REPLACE TABLE: DROP TABLE IF EXISTS first"),
         (create.external, "external tables"),
         (create.like.is_some() || create.clone.is_some(), "CREATE TABLE ... LIKE"),

@@ -90,6 +90,8 @@ pub enum Error {
 pub enum Named {
     /// A table, a view or an index.
     Table,
+    /// A schema.
+    Schema,
     /// A cursor of the session.
     Cursor,
     /// A statement that the session has prepared.

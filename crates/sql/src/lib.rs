@@ -100,6 +100,7 @@ mod rows;
 mod running;
 mod scan;
 mod scan_below;
+mod schemas;
 mod series;
 mod session;
 mod settings;

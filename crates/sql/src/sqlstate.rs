@@ -13,6 +13,7 @@ impl Error {
             Error::NoColumn(_) => "42703",
             Error::NoCursor(_) => "34000",
             Error::Taken(Named::Table, _) => "42P07",
+            Error::Taken(Named::Schema, _) => "42P06",
             Error::Taken(Named::Cursor, _) => "42P03",
             Error::Taken(Named::Statement, _) => "42P05",
             Error::DivisionByZero => "22012",

@@ -204,8 +204,14 @@ fn explain_shows_the_plan() {
 fn what_is_not_supported_says_so() {
     let mut database = Database::after("CREATE TABLE t (a INTEGER)");
     for (sql, expected) in [
-        ("CREATE TEMPORARY TABLE x (a INTEGER)", "temporary tables"),
-        ("CREATE SCHEMA s", "CREATE SCHEMA"),
+        (
+            "CREATE TEMPORARY TABLE x (a INTEGER)",
+            "temporary tables: CREATE TABLE and DROP TABLE, ROLLBACK what made it, or name a query in WITH",
+        ),
+        (
+            "CREATE SCHEMA IF NOT EXISTS s",
+            "CREATE SCHEMA: public is the one schema, give tables names that say what they belong to",
+        ),
         ("GRANT SELECT ON t TO me", "GRANT SELECT ON"),
         (
             "CREATE TABLE x (a INTEGER) WITH (engine = 'scattered')",
@@ -288,4 +294,24 @@ fn a_float_without_digits_is_a_double() {
             "real|double precision|real",
         ),
     ]);
+}
+
+/// What dumps and migrations say beside it: the schema that there is, and comments.
+#[test]
+fn what_has_nothing_to_do_is_taken_and_said() {
+    let mut database = Database::after("CREATE TABLE t (a INTEGER, \"B c\" TEXT); CREATE VIEW v AS SELECT a FROM t");
+    database.expect(&[
+        ("CREATE SCHEMA IF NOT EXISTS public", "CREATE SCHEMA"),
+        ("COMMENT ON SCHEMA public IS 'standard public schema'", "COMMENT"),
+        ("COMMENT ON TABLE public.t IS 'a table'", "COMMENT"),
+        ("COMMENT ON COLUMN t.\"B c\" IS NULL", "COMMENT"),
+        ("COMMENT ON COLUMN v.a IS 'x'", "COMMENT"),
+        ("COMMENT ON TABLE nothing IS 'x'", "error: no table nothing"),
+        ("COMMENT ON COLUMN t.nothing IS 'x'", "error: no column nothing in table t"),
+        ("COMMENT ON COLUMN a IS 'x'", "error: a column is named behind its table: COMMENT ON COLUMN t.c"),
+    ]);
+    database.ask("COMMENT ON TABLE t IS 'a table'");
+    assert_eq!(database.session.take_notices(), ["comments are not kept"]);
+    let refused = database.session.run("CREATE SCHEMA public", &[]).unwrap_err();
+    assert_eq!((refused.to_string().as_str(), refused.sqlstate()), ("there is a schema public already", Some("42P06")));
 }
