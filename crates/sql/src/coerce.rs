@@ -24,7 +24,7 @@ use crate::uuids;
 use crate::value::parse;
 
 /// Functions that answer one of their arguments.
-const CHOOSING: [&str; 5] = ["coalesce", "greatest", "least", "make_array", "nullif"];
+pub(crate) const CHOOSING: [&str; 5] = ["coalesce", "greatest", "least", "make_array", "nullif"];
 
 /// What texts beside NUMERIC have to be.
 const NUMERIC: &str = "numeric, of 76 digits at most";
@@ -218,6 +218,9 @@ pub(crate) fn unasked(plan: LogicalPlan) -> Result<LogicalPlan, DataFusionError>
 pub(crate) fn unasked_in(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>, DataFusionError> {
     let side = |expr: &Expr| Some((expr.clone(), expr.get_type(schema).ok()?));
     let expr = floating_results(numbered_results(beside_uuid(expr, schema), schema)?, schema);
+    if uuids::is_one_of(&expr, schema) {
+        return Ok(Transformed::yes(functions::as_uuid(expr)));
+    }
     match &expr {
         Expr::InList(InList { expr: one, list, negated }) => {
             let Some(one) = side(one) else { return Ok(Transformed::no(expr)) };

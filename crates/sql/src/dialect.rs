@@ -331,6 +331,8 @@ fn other_function(function: &mut Function) -> Option<ast::Expr> {
             Some(ast::Expr::Nested(Box::new(remainder)))
         }
         "every" => renamed(name, "bool_and"),
+        // The library's answers a text.
+        "gen_random_uuid" => Some(call(functions::TO_UUID, vec![call("uuid", Vec::new())])),
         // Among columns PostgreSQL makes rows of it, the library one list. What stands in FROM does not come here.
         "generate_series" => {
             if let FunctionArguments::List(list) = &mut function.args {

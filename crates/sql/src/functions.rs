@@ -101,6 +101,7 @@ static ADD_DAYS: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Builtin::function("
 static SUBTRACT_DAYS: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Builtin::function("subtract_days", What::SubtractDays, 2));
 static TEXT: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Builtin::function(TO_TEXT, What::Text, 1));
+static UUID: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Builtin::function(TO_UUID, What::Uuid, 1));
 static ADD: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Builtin::function("plus", What::Checked(Checked::Add), 2));
 static SUBTRACT: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Builtin::function("minus", What::Checked(Checked::Subtract), 2));
@@ -183,6 +184,11 @@ pub(crate) fn as_microseconds(times: Expr) -> Expr {
 /// A value as psql shows it.
 pub(crate) fn as_text(value: Expr) -> Expr {
     TEXT.call(vec![value])
+}
+
+/// A UUID, of a text that is one.
+pub(crate) fn as_uuid(value: Expr) -> Expr {
+    UUID.call(vec![value])
 }
 
 /// A date some days later or earlier.

@@ -243,6 +243,17 @@ fn uuids_are_known_by_their_mark() {
         ("SELECT * FROM v".to_owned(), "uuid text"),
         ("SELECT id, v FROM s".to_owned(), "uuid double precision"),
         (format!("SELECT {uuid}::uuid, {uuid}, lower(id::text) FROM t"), "uuid text text"),
+        (
+            "SELECT coalesce(NULL, id), CASE WHEN a = 'x' THEN id END, nullif(id, other) FROM t, v".to_owned(),
+            "uuid uuid uuid",
+        ),
+        (
+            format!(
+                "SELECT CASE a WHEN 'x' THEN id ELSE {uuid} END, greatest(id, {uuid}), coalesce(id::text, a) FROM t"
+            ),
+            "uuid uuid text",
+        ),
+        ("SELECT gen_random_uuid(), u FROM (SELECT coalesce(id) AS u FROM t) AS inner".to_owned(), "uuid uuid"),
         (format!("UPDATE t SET a = 'y' WHERE id = {uuid} RETURNING id, a"), "uuid text"),
     ] {
         for begin in ["", "BEGIN; UPDATE t SET a = a; "] {
