@@ -561,7 +561,9 @@ fn settle_call(mut call: ScalarFunction, schema: &DFSchema) -> Transformed<Expr>
         // Casts are looked through where functions are not.
         functions::TO_NUMERIC => match call.args[0].get_type(schema).map(|kind| (functions::numeric_of(&kind), kind)) {
             Ok((wanted, kind)) if wanted == kind => Transformed::yes(call.args.swap_remove(0)),
-            Ok((wanted, _)) => Transformed::yes(Expr::Cast(Cast::new(Box::new(call.args.swap_remove(0)), wanted))),
+            Ok((wanted, _)) => {
+                Transformed::yes(settle_cast(Cast::new(Box::new(call.args.swap_remove(0)), wanted), schema).data)
+            }
             Err(_) => Transformed::no(Expr::ScalarFunction(call)),
         },
         // What has no fraction any more shows none.
@@ -601,6 +603,10 @@ fn settle_cast(cast: Cast, schema: &DFSchema) -> Transformed<Expr> {
         };
     }
     match cast.expr.get_type(schema) {
+        Ok(from) if wanted.is_decimal() => match functions::as_numeric(&cast.expr, &from, wanted) {
+            Some(read) => Transformed::yes(read),
+            None => Transformed::no(Expr::Cast(cast)),
+        },
         // What is too large for a floating-point number is infinite for the library.
         Ok(from) if wanted.is_floating() => match functions::as_floating(&cast.expr, &from, wanted) {
             Some(checked) => Transformed::yes(checked),

@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, LazyLock};
 
-use counterfoil_relation::Type;
+use counterfoil_relation::{Type, Value as Stored};
 use datafusion::arrow::array::temporal_conversions::as_datetime_with_timezone;
 use datafusion::arrow::array::timezone::Tz;
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, BinaryViewBuilder, Float64Array, Int32Array, PrimitiveArray, StringViewArray,
-    StringViewBuilder,
+    Array, ArrayRef, AsArray, BinaryViewBuilder, Decimal128Array, Float64Array, Int32Array, PrimitiveArray,
+    StringViewArray, StringViewBuilder,
 };
 use datafusion::arrow::compute::CastOptions;
 use datafusion::arrow::compute::kernels::numeric;
@@ -22,7 +22,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::scalar::ScalarValue;
 
-use crate::assign;
+use crate::assign::{self, Misfit};
 use crate::error::Error;
 use crate::text;
 use crate::types;
@@ -70,6 +70,8 @@ enum What {
     Checked(Checked),
     Double,
     Real,
+    /// NUMERIC of so many digits, and so many of them behind the point.
+    Digits(u8, i8),
     Microseconds,
     TypeOf,
     AtZone,
@@ -176,6 +178,16 @@ pub(crate) fn as_floating(value: &Expr, from: &DataType, to: &DataType) -> Optio
     }
 }
 
+/// A text as a NUMERIC, in all the forms in which PostgreSQL reads one: the library knows no exponents. None for other types.
+pub(crate) fn as_numeric(value: &Expr, from: &DataType, to: &DataType) -> Option<Expr> {
+    match (from, to) {
+        (DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View, DataType::Decimal128(precision, scale @ 0..)) => {
+            Some(Builtin::function("as_numeric", What::Digits(*precision, *scale), 1).call(vec![value.clone()]))
+        }
+        _ => None,
+    }
+}
+
 /// Times in nanoseconds to the nearest microsecond.
 pub(crate) fn as_microseconds(times: Expr) -> Expr {
     MICROSECONDS.call(vec![times])
@@ -217,6 +229,7 @@ impl ScalarUDFImpl for Builtin {
             What::Numeric => numeric_of(arguments.first().unwrap_or(&DataType::Null)),
             What::RoundEven | What::Double => DataType::Float64,
             What::Real => DataType::Float32,
+            What::Digits(precision, scale) => DataType::Decimal128(precision, scale),
             What::Microseconds => match arguments {
                 [DataType::Timestamp(_, zone)] => DataType::Timestamp(TimeUnit::Microsecond, zone.clone()),
                 _ => return Err(Error::Bug("microseconds of what is no time".into()).into()),
@@ -259,6 +272,7 @@ impl ScalarUDFImpl for Builtin {
             (What::RoundEven, [array]) => round(array)?,
             (What::Double, [values]) => floating(values, &DataType::Float64)?,
             (What::Real, [values]) => floating(values, &DataType::Float32)?,
+            (What::Digits(precision, scale), [values]) => digits(values, precision, scale)?,
             (What::Microseconds, [times]) => microseconds(times)?,
             (What::AddDays, [dates, days]) => shift(dates, days, 1)?,
             (What::SubtractDays, [dates, days]) => shift(dates, days, -1)?,
@@ -332,6 +346,20 @@ fn floating(values: &ArrayRef, to: &DataType) -> Result<ArrayRef, DataFusionErro
             .map_err(|_| Error::TooLarge(format!("a number is out of range ({})", types::name(&kind))))?;
     }
     Ok(floating)
+}
+
+/// Texts as NUMERICs.
+fn digits(values: &ArrayRef, precision: u8, scale: i8) -> Result<ArrayRef, DataFusionError> {
+    let kind = Type::Numeric { precision, scale: scale.unsigned_abs() };
+    let texts = texts(values)?;
+    let read = |text: &str| match assign::text_as(text, &kind) {
+        Ok(Stored::Numeric(number)) => Ok(number),
+        Err(Misfit::Range) => Err(Error::TooLarge(format!("a number is out of range ({})", types::name(&kind)))),
+        _ => Err(Error::NotValid("a text is not a valid numeric".into())),
+    };
+    let numbers = (0..texts.len()).map(|row| texts.is_valid(row).then(|| read(texts.value(row))).transpose());
+    let numbers: Decimal128Array = numbers.collect::<Result<Vec<Option<i128>>, Error>>()?.into();
+    Ok(Arc::new(numbers.with_precision_and_scale(precision, scale)?))
 }
 
 fn microseconds(times: &ArrayRef) -> Result<ArrayRef, DataFusionError> {

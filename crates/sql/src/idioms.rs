@@ -18,6 +18,7 @@ use crate::date_parts;
 use crate::dialect::call;
 use crate::functions;
 use crate::statement::quoted;
+use crate::value::parse;
 
 /// Digits of a number that is a NUMERIC; one with more is a DOUBLE PRECISION.
 const DIGITS_MAX: i64 = 38;
@@ -242,7 +243,7 @@ fn cast(expr: &Expr, kind: &SqlType) -> Option<Expr> {
         SqlType::Numeric(ExactNumberInfo::None) | SqlType::Decimal(ExactNumberInfo::None) => {
             let scale = match expr {
                 Expr::Value(ValueWithSpan { value: Literal::Number(text, _), .. }) => scale_of(text)?,
-                _ => scale_of(text_of(expr)?.trim())?,
+                _ => scale_of(text_of(expr)?.trim()).or_else(|| scale_of_exponent(text_of(expr)?))?,
             };
             Some(cast_to(expr.clone(), SqlType::Numeric(ExactNumberInfo::PrecisionAndScale(38, scale))))
         }
@@ -257,6 +258,14 @@ fn scale_of(text: &str) -> Option<i64> {
     let plain = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     let fits = !digits.is_empty() && plain(whole) && plain(fraction) && whole.len() + fraction.len() <= 38;
     fits.then_some(fraction.len() as i64)
+}
+
+/// The same of a number with an exponent.
+fn scale_of_exponent(text: &str) -> Option<i64> {
+    let (unscaled, scale) = parse::decimal(text)?;
+    let whole = i64::from(unscaled.unsigned_abs().checked_ilog10().unwrap_or(0)) + 1 - i64::from(scale);
+    let scale = i64::from(scale.max(0));
+    (whole.max(0) + scale <= 38).then_some(scale)
 }
 
 fn whole_interval(interval: &Interval) -> Option<Expr> {

@@ -132,6 +132,13 @@ fn times_are_postgresqls() {
 #[test]
 fn numbers_and_texts_are_postgresqls() {
     Database::new().expect(&[
+        ("SELECT '1e-5'::numeric, ' -2.5E+3 '::numeric(6, 1), '1e3'::numeric(4)", "0.00001|-2500.0|1000"),
+        (
+            "SELECT x::numeric(5, 2), x::numeric FROM (VALUES ('1.005'), ('-1e-2')) AS v(x)",
+            "1.01|1.0050000000\n-0.01|-0.0100000000",
+        ),
+        ("SELECT '1e3'::numeric(3)", "error: a number is out of range (numeric(3,0))"),
+        ("SELECT x::numeric(3) FROM (VALUES ('1e'), ('')) AS v(x)", "error: a text is not a valid numeric"),
         ("SELECT '1.5'::numeric, 100::numeric, 1e308 * 10 > 1", "1.5|100|true"),
         ("SELECT 1::double precision / 0", "error: division by zero"),
         (
