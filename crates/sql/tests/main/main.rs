@@ -22,6 +22,7 @@ mod dialect;
 mod direct;
 mod dispersed;
 mod faults;
+mod faulty_clouds;
 mod fickle;
 mod historian;
 mod historian_document;
