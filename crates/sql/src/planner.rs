@@ -626,6 +626,8 @@ fn config(engine: &EngineOptions) -> Result<SessionConfig> {
     // As in PostgreSQL, 0.1 is a NUMERIC: 0.1 + 0.2 is 0.3, and money times 1.1 stays exact.
     options.sql_parser.parse_float_as_decimal = true;
     options.sql_parser.default_null_ordering = "nulls_max".into();
+    // The order of a subquery is that of the query around it, if nothing changes it on the way: who asks for the first rows of one means it.
+    options.sql_parser.enable_subquery_sort_elimination = false;
     options.execution.time_zone = Some(crate::types::UTC.into());
     options.explain.show_statistics = false;
     memory::configure(options, engine.memory_bytes, engine.parallelism)?;

@@ -1,6 +1,8 @@
 //! Subqueries in expressions, sets with doubles and rows of values, where the query library answers otherwise than PostgreSQL or not at all.
 //! (Random ones beside SQLite: `crates/counterfoil/tests/against_sqlite/subqueries.rs`.)
 
+use counterfoil_sql::Ram;
+
 use crate::database::Database;
 
 fn database() -> Database {
@@ -275,4 +277,40 @@ fn copies_of_subqueries_are_bounded() {
         ),
         (&format!("{rows} ORDER BY c"), "10\n20\n30"),
     ]);
+}
+
+/// A subquery, a WITH query and a view hand the order of their rows on, as far as nothing but columns and conditions stands between.
+#[test]
+fn rows_keep_the_order_of_what_they_come_from() {
+    for ram in [None, Some(Ram::LEAST)] {
+        keeps_orders(&mut Database::in_ram(ram));
+    }
+}
+
+fn keeps_orders(database: &mut Database) {
+    let script = "CREATE TABLE t (id INTEGER PRIMARY KEY, x INTEGER, y TEXT);
+         INSERT INTO t SELECT i, i * 7919 % 10007, 'y' || i FROM generate_series(1, 10006) AS s(i);
+         CREATE VIEW v AS SELECT id, x FROM t ORDER BY x DESC";
+    database.session.run(script, &[]).unwrap();
+    let ascending = "8967\n7927\n6887";
+    database.expect(&[
+        ("SELECT id FROM (SELECT * FROM t ORDER BY x) q LIMIT 3", ascending),
+        ("SELECT id FROM (SELECT id FROM t ORDER BY x) q LIMIT 3", ascending),
+        ("WITH q AS (SELECT id, x FROM t ORDER BY x) SELECT id FROM q LIMIT 3", ascending),
+        ("SELECT id FROM (SELECT * FROM (SELECT * FROM t ORDER BY x) a WHERE id > 0) b FETCH FIRST 3 ROWS ONLY", ascending),
+        ("SELECT id FROM v OFFSET 10003", "6887\n7927\n8967"),
+        ("SELECT x FROM (SELECT * FROM t ORDER BY x) q WHERE id % 2 = 0 LIMIT 3", "10\n11\n12"),
+        ("SELECT id, row_number() OVER () FROM (SELECT id FROM t ORDER BY x) q LIMIT 2", "8967|1\n7927|2"),
+        ("SELECT x FROM (SELECT * FROM t ORDER BY x) q ORDER BY id DESC LIMIT 1", "2088"),
+        ("SELECT count(*), sum(x) FROM (SELECT * FROM t ORDER BY x) q", "10006|50065021"),
+        ("SELECT t.id FROM t JOIN (SELECT id FROM t ORDER BY x LIMIT 2) q ON q.id = t.id ORDER BY t.x", "8967\n7927"),
+        ("SELECT count(*) FROM t WHERE EXISTS (SELECT 1 FROM (SELECT * FROM t ORDER BY x) q WHERE q.id = t.x)", "10006"),
+        ("SELECT count(*) FROM t o WHERE x IN (SELECT q.id FROM (SELECT * FROM t WHERE t.id > 5 ORDER BY x) q)", "10001"),
+        ("SELECT count(*) FROM t WHERE x = (SELECT max(q.x) FROM (SELECT * FROM t i ORDER BY y) q WHERE q.id = t.id)", "10006"),
+    ]);
+    let rows = database.ask("SELECT x FROM (SELECT * FROM t ORDER BY x) q WHERE y <> ''");
+    assert!(rows.lines().map(|x| x.parse::<u32>().unwrap()).is_sorted(), "all rows come in order");
+    // Where nobody sees the order, nobody sorts.
+    let explained = database.ask("EXPLAIN SELECT count(*) FROM (SELECT * FROM t ORDER BY x) q");
+    assert!(!explained.contains("Sort"), "{explained}");
 }
