@@ -1,7 +1,10 @@
 //! Functions in FROM: what is called `i` there and answers one column is a value called `i` as well.
 
+use std::ops::ControlFlow;
+
 use datafusion::sql::sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, Ident, ObjectNamePart, SelectItem, TableAlias, TableAliasColumnDef, TableFactor,
+    Expr, FunctionArg, FunctionArgExpr, Ident, ObjectNamePart, SelectItem, TableAlias, TableAliasColumnDef,
+    TableFactor, TableWithJoins, WildcardAdditionalOptions, visit_expressions,
 };
 
 use super::words::{Said, without_schema};
@@ -9,6 +12,7 @@ use super::{SCHEMA, constants};
 use crate::change;
 use crate::dialect::call;
 use crate::error::Result;
+use crate::evaluate;
 use crate::statement::{fold, ident};
 
 /// Functions in FROM.
@@ -42,8 +46,42 @@ pub(super) fn in_from(factor: &mut TableFactor, said: &Said) -> Result<Option<Ta
             column_too(alias);
             Ok(None)
         }
+        TableFactor::Table { args: Some(_), with_ordinality: true, .. }
+        | TableFactor::UNNEST { with_offset: false, with_ordinality: true, .. } => Ok(numbered(factor.clone())),
         _ => Ok(None),
     }
+}
+
+/// WITH ORDINALITY: the rows of a function that answers one column, and their numbers. None for what is no such function.
+fn numbered(mut function: TableFactor) -> Option<TableFactor> {
+    let (called, alias) = match &mut function {
+        TableFactor::Table { name, alias, with_ordinality, .. } => {
+            *with_ordinality = false;
+            (ident(&fold(name.0.last()?.as_ident()?)), alias)
+        }
+        TableFactor::UNNEST { alias, array_exprs, with_ordinality, .. } if array_exprs.len() == 1 => {
+            *with_ordinality = false;
+            (ident("unnest"), alias)
+        }
+        _ => return None,
+    };
+    let mut outside = alias.take().unwrap_or_else(|| alias_of(called));
+    if outside.columns.is_empty() {
+        outside.columns.push(TableAliasColumnDef { name: outside.name.clone(), data_type: None });
+    }
+    if outside.columns.len() == 1 {
+        outside.columns.push(TableAliasColumnDef { name: ident("ordinality"), data_type: None });
+    }
+    // Who names a column there means one of the query around it.
+    let lateral = visit_expressions(&function, |expr| match expr {
+        Expr::Identifier(_) | Expr::CompoundIdentifier(_) => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    let items = evaluate::parse("row_number() OVER ()").ok()?;
+    let items = vec![SelectItem::Wildcard(WildcardAdditionalOptions::default()), SelectItem::UnnamedExpr(items)];
+    let from = vec![TableWithJoins { relation: function, joins: Vec::new() }];
+    let subquery = Box::new(change::select(None, items, from, None));
+    Some(TableFactor::Derived { lateral: lateral.is_break(), subquery, alias: Some(outside), sample: None })
 }
 
 /// A table of the catalogue in FROM.

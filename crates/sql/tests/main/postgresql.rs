@@ -206,8 +206,8 @@ fn what_only_postgresql_has_is_not_supported() {
         ("CREATE TABLE x (b) AS SELECT 1 WITH NO DATA", "CREATE TABLE ... AS ... WITH NO DATA"),
         ("CLUSTER t", "CLUSTER"),
         ("MOVE 5 FROM c", "MOVE"),
-        ("SELECT * FROM generate_series(5, 6) WITH ORDINALITY", "WITH ORDINALITY"),
-        ("SELECT * FROM unnest(ARRAY[1]) WITH ORDINALITY AS u(a, b)", "WITH ORDINALITY"),
+        ("SELECT * FROM t WITH ORDINALITY", "WITH ORDINALITY"),
+        ("SELECT * FROM unnest(ARRAY[1], ARRAY[2]) WITH ORDINALITY", "WITH ORDINALITY"),
         ("EXPLAIN (ANALYZE, FORMAT JSON) SELECT 1", "EXPLAIN (FORMAT JSON)"),
         ("INSERT INTO t (a) OVERRIDING SYSTEM VALUE VALUES (1)", "INSERT ... OVERRIDING SYSTEM VALUE"),
         ("CREATE TABLE c (a INTEGER REFERENCES t (a) ON DELETE SET NULL (a))", "ON DELETE SET NULL with columns"),
@@ -297,4 +297,16 @@ fn a_short_list_of_keys_is_looked_up_in_the_index() {
         assert!(plan.contains("Index: t_pkey"), "{condition}: {plan}");
         assert_eq!(database.ask(&format!("SELECT a FROM t WHERE {condition} ORDER BY a")), "7\n8", "{condition}");
     }
+}
+
+#[test]
+fn rows_of_functions_have_numbers_where_they_are_asked_for() {
+    Database::new().expect(&[
+        ("SELECT * FROM unnest(ARRAY['a', 'b', NULL]) WITH ORDINALITY", "a|1\nb|2\nNULL|3"),
+        ("SELECT unnest, ordinality FROM unnest(ARRAY[7]) WITH ORDINALITY", "7|1"),
+        ("SELECT u.u, u.ordinality FROM unnest(ARRAY[7, 8]) WITH ORDINALITY u ORDER BY 2 DESC", "8|2\n7|1"),
+        ("SELECT v, n FROM unnest(ARRAY[7, 8]) WITH ORDINALITY AS u(v, n) WHERE n = 2", "8|2"),
+        ("SELECT x, ordinality FROM generate_series(5, 6) WITH ORDINALITY AS g(x)", "5|1\n6|2"),
+        ("SELECT max(n), max(x), pg_typeof(max(n)) FROM generate_series(1, 100000) WITH ORDINALITY AS g(x, n) WHERE x = n", "100000|100000|bigint"),
+    ]);
 }
