@@ -190,9 +190,17 @@ impl VisitorMut for Rewriter {
                 if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item
                     && let ast::Expr::Exists { subquery, negated } = expr
                 {
+                    forget_which(subquery);
                     *expr = counted(subquery, *negated);
                 }
             }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut ast::Expr) -> ControlFlow<()> {
+        if let ast::Expr::Exists { subquery, .. } = expr {
+            forget_which(subquery);
         }
         ControlFlow::Continue(())
     }
@@ -249,6 +257,28 @@ impl VisitorMut for Rewriter {
             _ => {}
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// Whether there is a row hangs neither on which comes first nor on how many are wanted, where one is: as some write it who mean to help.
+fn forget_which(subquery: &mut Query) {
+    let wants_one = |number: &ast::Expr| match number {
+        ast::Expr::Value(ast::ValueWithSpan { value: ast::Value::Number(digits, _), .. }) => {
+            digits.parse::<u64>().is_ok_and(|rows| rows > 0)
+        }
+        _ => false,
+    };
+    let is_limit = match &subquery.limit_clause {
+        None => true,
+        Some(LimitClause::LimitOffset { limit: Some(limit), offset: None, limit_by }) => {
+            limit_by.is_empty() && wants_one(limit)
+        }
+        Some(_) => false,
+    };
+    let is_fetch =
+        subquery.fetch.as_ref().is_none_or(|fetch| !fetch.percent && fetch.quantity.as_ref().is_none_or(wants_one));
+    if is_limit && is_fetch {
+        (subquery.limit_clause, subquery.fetch, subquery.order_by) = (None, None, None);
     }
 }
 

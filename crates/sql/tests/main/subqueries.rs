@@ -314,3 +314,25 @@ fn keeps_orders(database: &mut Database) {
     let explained = database.ask("EXPLAIN SELECT count(*) FROM (SELECT * FROM t ORDER BY x) q");
     assert!(!explained.contains("Sort"), "{explained}");
 }
+
+/// Which row it is, and how many are wanted, is nothing to EXISTS.
+#[test]
+fn exists_may_say_which_row_and_how_many() {
+    let mut database = Database::after(
+        "CREATE TABLE o (id INTEGER PRIMARY KEY, x INTEGER); INSERT INTO o VALUES (1, 30), (2, 10), (3, 20), (4, NULL)",
+    );
+    let inner = "SELECT 1 FROM o p WHERE p.x > o.x";
+    for more in ["LIMIT 1", "ORDER BY p.x LIMIT 5", "ORDER BY 1 FETCH FIRST ROW ONLY"] {
+        for (sql, expected) in [
+            (format!("SELECT id FROM o WHERE EXISTS ({inner} {more}) ORDER BY id"), "2\n3"),
+            (format!("SELECT id FROM o WHERE NOT EXISTS ({inner} {more}) ORDER BY id"), "1\n4"),
+            (format!("SELECT id, EXISTS ({inner} {more}) FROM o ORDER BY id"), "1|false\n2|true\n3|true\n4|false"),
+        ] {
+            assert_eq!(database.ask(&sql), expected, "{sql}");
+        }
+    }
+    database.expect(&[
+        ("SELECT EXISTS (SELECT 1 FROM o LIMIT 0), EXISTS (SELECT 1 FROM o LIMIT 1)", "false|true"),
+        ("SELECT EXISTS (SELECT 1 FROM o OFFSET 4), EXISTS (SELECT 1 FROM o LIMIT 1 OFFSET 3)", "false|true"),
+    ]);
+}
