@@ -106,11 +106,9 @@ impl Type {
     /// Whether a value of this type, made one of the other where it fits there, has the same key as before.
     #[must_use]
     pub fn is_keyed_like(&self, other: &Type) -> bool {
-        use Type::{BigInt, Double, Integer, Real, SmallInt};
-        match (self, other) {
-            (SmallInt | Integer | BigInt, SmallInt | Integer | BigInt) | (Real, Double) => true,
-            _ => false,
-        }
+        use Type::{BigInt, Integer, SmallInt};
+        // A REAL becomes the DOUBLE that is written alike, which is another number.
+        matches!((self, other), (SmallInt | Integer | BigInt, SmallInt | Integer | BigInt))
     }
 
     /// Whether the parameters make sense.

@@ -5,8 +5,12 @@
 //! ([`relation::Relations::begin_retype`]): CHECKs and NOT NULL are held against the new values on the way, and the transaction of the
 //! statement has all of it or nothing.
 
+use std::ops::ControlFlow;
+
 use counterfoil_relation::{self as relation, ColumnChange, NewCheck, NewColumn, NewTable, Retype, Table, Type};
-use datafusion::sql::sqlparser::ast::{AlterColumnOperation, DataType as SqlType, Expr, Statement};
+use datafusion::sql::sqlparser::ast::{
+    AlterColumnOperation, DataType as SqlType, Expr, Ident, Statement, visit_expressions,
+};
 
 use crate::change::asks_others;
 use crate::columns::is_constant;
@@ -32,7 +36,7 @@ impl Session {
         operation: &AlterColumnOperation,
     ) -> Result<String> {
         let Some((_, column)) = table.column(name) else {
-            return Err(Error::NoColumn(format!("no column {name} in table {}", table.name)));
+            return Err(no_column(name, table));
         };
         let said = match operation {
             AlterColumnOperation::SetDefault { value } => self.said_default(column, value)?,
@@ -73,6 +77,7 @@ impl Session {
         (data_type, using): (&SqlType, Option<&Expr>),
     ) -> Result<String> {
         let kind = types::column(data_type)?;
+        using.map_or(Ok(()), |using| check_using(using, table))?;
         if column.identity.is_some() && !is_whole(&kind) {
             return Err(Error::Sql(format!("identity column {} must be SMALLINT, INTEGER or BIGINT", column.name)));
         }
@@ -137,11 +142,6 @@ impl Session {
     ) -> Result<String> {
         let name = &column.name;
         let value = match using {
-            Some(using) if asks_others(&using.clone()) => {
-                return Err(Error::NotSupported(
-                    "a subquery in USING: an UPDATE of another column may have one".into(),
-                ));
-            }
             Some(using) => renamed(&using.to_string(), name, ASIDE),
             None if kind.is_text() && !column.kind.is_text() => format!("CAST({ASIDE} AS TEXT)"),
             None => ASIDE.to_owned(),
@@ -158,6 +158,36 @@ impl Session {
         let ended = relations.end_retype(&mut *change.lease, &begun, &retype);
         Ok(ended.map_err(Error::Relation)?.name.clone())
     }
+}
+
+/// USING is of the row's columns alone, as they are.
+fn check_using(using: &Expr, table: &Table) -> Result<()> {
+    if asks_others(&using.clone()) {
+        return Err(Error::NotSupported("a subquery in USING: an UPDATE of another column may have one".into()));
+    }
+    let is_default = |name: &Ident| name.quote_style.is_none() && name.value.eq_ignore_ascii_case("default");
+    let wrong = visit_expressions(using, |expr: &Expr| match expr {
+        Expr::Identifier(name) if is_default(name) => {
+            ControlFlow::Break(Error::Sql("DEFAULT in USING: say a value for each row, or SET DEFAULT".into()))
+        }
+        Expr::Identifier(name) if fold(name) == ASIDE => ControlFlow::Break(no_column(&name.value, table)),
+        Expr::CompoundIdentifier(names) => match &names[..] {
+            [of, name] if fold(of) == table.name && fold(name) != ASIDE => ControlFlow::Continue(()),
+            _ => ControlFlow::Break(no_column(&expr.to_string(), table)),
+        },
+        Expr::Function(function) if function.over.is_some() => {
+            ControlFlow::Break(Error::Sql("a window function in USING: it is of one row".into()))
+        }
+        _ => ControlFlow::Continue(()),
+    });
+    match wrong {
+        ControlFlow::Break(error) => Err(error),
+        ControlFlow::Continue(()) => Ok(()),
+    }
+}
+
+fn no_column(name: &str, table: &Table) -> Error {
+    Error::NoColumn(format!("no column {name} in table {}", table.name))
 }
 
 /// What is to be proved of a table whose columns have changed.
@@ -191,12 +221,14 @@ fn is_itself(using: &Expr, column: &relation::Column, kind: &Type) -> bool {
         };
         last.is_some_and(|name| fold(name) == column.name)
     };
+    // An assignment reads a REAL as it is written.
+    let is_cast_alike = column.kind != Type::Real;
     match using {
         Expr::Nested(inner) => is_itself(inner, column, kind),
         Expr::Cast { expr, data_type, .. } => {
             let is_bounded = matches!(kind, Type::VarChar(_) | Type::Char(_));
             let is_same = types::column(data_type).is_ok_and(|to| to == *kind);
-            is_column(expr) && is_same && !is_bounded && becomes(&column.kind, kind)
+            is_cast_alike && is_column(expr) && is_same && !is_bounded && becomes(&column.kind, kind)
         }
         expr => is_column(expr) && becomes(&column.kind, kind),
     }

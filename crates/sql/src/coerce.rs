@@ -219,7 +219,7 @@ pub(crate) fn unasked_in(expr: Expr, schema: &DFSchema) -> Result<Transformed<Ex
     let side = |expr: &Expr| Some((expr.clone(), expr.get_type(schema).ok()?));
     let expr = floating_results(numbered_results(beside_uuid(expr, schema), schema)?, schema);
     if uuids::is_one_of(&expr, schema) {
-        return Ok(Transformed::yes(functions::as_uuid(expr)));
+        return Ok(Transformed::yes(functions::as_uuid(uuids::all_ours(expr))));
     }
     match &expr {
         Expr::InList(InList { expr: one, list, negated }) => {

@@ -110,6 +110,15 @@ impl Session {
         Ok(())
     }
 
+    /// The same as settings: transaction_read_only, transaction_isolation. Without a transaction there is nothing to change.
+    pub(crate) fn become_of(&mut self, wanted: impl FnOnce(Modes) -> Modes) -> Result<()> {
+        if let Some(block) = self.guard.transaction.block() {
+            block.modes = block.modes.become_these(wanted(block.modes), block.has_asked)?;
+        }
+        self.change_transaction();
+        Ok(())
+    }
+
     /// What the transaction is that is open, or the statement that runs without one.
     pub(crate) fn modes(&self) -> Modes {
         self.guard.transaction.modes().unwrap_or(self.settings.modes)

@@ -36,7 +36,14 @@ impl Modes {
     /// # Errors
     /// [`Error::Begun`] for what had to be said before; otherwise as [`Modes::and`].
     pub(crate) fn become_of(self, said: &[Said], has_asked: bool) -> Result<Self> {
-        let modes = self.and(said)?;
+        self.become_these(self.and(said)?, has_asked)
+    }
+
+    /// The same where it is to be all of these.
+    ///
+    /// # Errors
+    /// [`Error::Begun`].
+    pub(crate) fn become_these(self, modes: Self, has_asked: bool) -> Result<Self> {
         let first = |what: &str| Error::Begun(format!("{what} comes before the first query of a transaction"));
         if has_asked && self.read_only && !modes.read_only {
             return Err(first("SET TRANSACTION READ WRITE"));

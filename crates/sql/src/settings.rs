@@ -334,16 +334,14 @@ impl Session {
         match name {
             "transaction_isolation" => {
                 let isolation = Isolation::parse(value)?;
-                self.guard.transaction.block().into_iter().for_each(|block| block.modes.isolation = isolation);
+                return self.become_of(|modes| Modes { isolation, ..modes });
             }
             "transaction_read_only" => {
                 let read_only = switch(name, value)?;
-                self.guard.transaction.block().into_iter().for_each(|block| block.modes.read_only = read_only);
+                return self.become_of(|modes| Modes { read_only, ..modes });
             }
-            _ => return self.change_settings(is_local, |settings| settings.set(name, value)),
+            _ => self.change_settings(is_local, |settings| settings.set(name, value)),
         }
-        self.change_transaction();
-        Ok(())
     }
 
     /// Gives a setting the value with which the session begins, and to which RESET goes back: what a client says before its first

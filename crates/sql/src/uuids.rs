@@ -28,6 +28,14 @@ pub(crate) fn beside(expr: Expr, other: &Expr, schema: &DFSchema) -> Expr {
     if is_beside_uuid { as_ours(expr) } else { expr }
 }
 
+/// What chooses among UUIDs, with the quoted ones in the form that ours have: some compare them.
+pub(crate) fn all_ours(mut expr: Expr) -> Expr {
+    if let Expr::ScalarFunction(call) = &mut expr {
+        call.args = std::mem::take(&mut call.args).into_iter().map(as_ours).collect();
+    }
+    expr
+}
+
 /// Whether an expression answers one of several UUIDs: to the library that is a text like any other. A quoted text among them is meant as one.
 pub(crate) fn is_one_of(expr: &Expr, schema: &DFSchema) -> bool {
     let results: Vec<&Expr> = match expr {

@@ -155,7 +155,9 @@ fn all_combinations_answer_as_a_relation_does_while_clouds_are_killed_and_lie() 
         everywhere.stage.good(&["db", &create]);
         everywhere.same(FILL, &create);
         let noted = everywhere.same(QUESTIONS, &create);
-        assert!(!noted.contains("cloud"), "{create}: {noted}");
+        // On a busy machine any of them may be slow.
+        let is_fault = |line: &str| line.contains("cloud") && !line.contains("it is slow");
+        assert!(!noted.lines().any(is_fault), "{create}: {noted}");
         everywhere.without(may_fail, |everywhere| {
             everywhere.same(QUESTIONS, &create);
             everywhere.same(CHANGE, &create);

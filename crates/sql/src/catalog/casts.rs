@@ -21,6 +21,7 @@ use super::words::as_text;
 use crate::dialect::call;
 use crate::idioms::text_of;
 use crate::statement::{fold, object, quoted};
+use crate::value::parse;
 
 /// What a cast is here, if that is another one.
 pub(super) fn rewritten(expr: &Expr) -> Option<Expr> {
@@ -150,7 +151,7 @@ fn with_digits(element: &SqlType, parts: &[Expr]) -> SqlType {
     let (SqlType::Numeric(ExactNumberInfo::None) | SqlType::Decimal(ExactNumberInfo::None)) = element else {
         return element.clone();
     };
-    let digits = |part: &Expr| text_of(part).and_then(|text| Some(text.trim().split_once('.')?.1.len() as i64));
+    let digits = |part: &Expr| Some(i64::from(parse::decimal(text_of(part)?.trim())?.1.max(0)));
     let scale = parts.iter().filter_map(digits).max().unwrap_or(0);
     SqlType::Numeric(ExactNumberInfo::PrecisionAndScale(38, scale.min(38)))
 }

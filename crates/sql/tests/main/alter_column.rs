@@ -219,3 +219,48 @@ fn columns_of_series_keep_their_types() {
     let refused = database.session.run("ALTER TABLE s ALTER v SET NOT NULL", &[]).unwrap_err();
     assert!(matches!(refused, Error::NotSupported(_)));
 }
+
+/// A REAL becomes the number that is written alike, which is another one: whatever looks for it finds it, and USING may take it as it is.
+#[test]
+fn keys_follow_values_that_become_others() {
+    let mut database = Database::after(
+        "CREATE TABLE p (k REAL PRIMARY KEY, n INTEGER, b REAL); CREATE INDEX ON p (b);
+         INSERT INTO p SELECT x / 10.0, x, 2147483648 FROM generate_series(1, 3000) AS g(x)",
+    );
+    database.expect(&[
+        ("ALTER TABLE p ALTER k TYPE DOUBLE PRECISION", "ALTER TABLE"),
+        ("SELECT n FROM p WHERE k = 0.1", "1"),
+        ("SELECT count(*) FROM p WHERE k BETWEEN 0.1 AND 0.3", "3"),
+        (
+            "INSERT INTO p VALUES (0.1, 99, 0)",
+            "error: table p already has a row with this key (k): unique constraint p_pkey",
+        ),
+        ("ALTER TABLE p ALTER b TYPE BIGINT USING b::bigint", "ALTER TABLE"),
+        ("SELECT count(*) FROM p WHERE b = 2147483648", "3000"),
+        ("CREATE TABLE q (k REAL PRIMARY KEY); CREATE TABLE c (k REAL REFERENCES q)", "CREATE TABLE"),
+    ]);
+    let refused = database.ask("ALTER TABLE q ALTER k TYPE DOUBLE PRECISION");
+    assert!(refused.contains("which is in foreign key c_k_fkey of table c"), "{refused}");
+}
+
+#[test]
+fn using_is_of_the_columns_of_the_row() {
+    let mut database = Database::after("CREATE TABLE t (a INTEGER DEFAULT 5, n INTEGER); INSERT INTO t VALUES (1, 2)");
+    for (using, refused) in [
+        ("DEFAULT", "DEFAULT in USING"),
+        ("coalesce(a, DEFAULT)", "DEFAULT in USING"),
+        ("other.a", "no column other.a in table t"),
+        ("excluded.n", "no column excluded.n in table t"),
+        ("__counterfoil_aside", "no column __counterfoil_aside in table t"),
+        ("row_number() OVER (ORDER BY n)", "a window function in USING"),
+        ("(SELECT max(n) FROM t)", "a subquery in USING"),
+    ] {
+        let said = database.ask(&format!("ALTER TABLE t ALTER a TYPE BIGINT USING {using}"));
+        assert!(said.starts_with("error") && said.contains(refused), "{using}: {said}");
+    }
+    database.expect(&[
+        ("SELECT a FROM t", "1"),
+        ("ALTER TABLE t ALTER a TYPE BIGINT USING t.a + n", "ALTER TABLE"),
+        ("SELECT a FROM t", "3"),
+    ]);
+}

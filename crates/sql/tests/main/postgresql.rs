@@ -133,6 +133,13 @@ fn times_are_postgresqls() {
 fn numbers_and_texts_are_postgresqls() {
     Database::new().expect(&[
         ("SELECT '1e-5'::numeric, ' -2.5E+3 '::numeric(6, 1), '1e3'::numeric(4)", "0.00001|-2500.0|1000"),
+        ("SELECT ('{1e-5, 2.5}'::numeric[])[1], 0.00001 = ANY('{NULL, 1e-5}'::numeric[])", "0.00001|true"),
+        (
+            "SELECT nullif(u, 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11') IS NULL, \
+             greatest(u, '{FFFFFFFF-9c0b-4ef8-bb6d-6bb9bd380a11}'), least(u, 'B0EEBC99-9c0b-4ef8-bb6d-6bb9bd380a11') = u \
+             FROM (SELECT 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'::uuid AS u) AS t",
+            "true|ffffffff-9c0b-4ef8-bb6d-6bb9bd380a11|true",
+        ),
         (
             "SELECT x::numeric(5, 2), x::numeric FROM (VALUES ('1.005'), ('-1e-2')) AS v(x)",
             "1.01|1.0050000000\n-0.01|-0.0100000000",

@@ -214,6 +214,31 @@ fn transactions_are_what_was_said_of_them() {
     assert!(database.ask("BEGIN READ").starts_with("error: "));
 }
 
+/// A transaction that has asked stays what it is, in whichever words it is told otherwise.
+#[test]
+fn settings_change_no_transaction_that_has_asked() {
+    let mut database = Database::after("CREATE TABLE t (a INTEGER)");
+    for change in [
+        "SET transaction_read_only = off",
+        "SET LOCAL transaction_read_only = off",
+        "SELECT set_config('transaction_read_only', 'off', false)",
+        "SET transaction_isolation = 'serializable'",
+    ] {
+        database.expect(&[("BEGIN READ ONLY", "BEGIN"), ("SELECT count(*) FROM t", "0")]);
+        let refused = database.session.run(change, &[]).unwrap_err();
+        assert_eq!(refused.sqlstate(), Some("25001"), "{change}: {refused}");
+        assert!(database.ask("INSERT INTO t VALUES (1)").starts_with("error: "), "{change}");
+        database.expect(&[("ROLLBACK", "ROLLBACK")]);
+    }
+    // What it is already it may be told at any time.
+    database.expect(&[
+        ("BEGIN READ ONLY", "BEGIN"),
+        ("SELECT count(*) FROM t", "0"),
+        ("SET transaction_read_only = on", "SET"),
+        ("COMMIT", "COMMIT"),
+    ]);
+}
+
 /// SET LOCAL ends with its transaction, and what is undone is undone in settings, too.
 #[test]
 fn settings_go_with_their_transaction() {
