@@ -334,11 +334,11 @@ impl Session {
         match name {
             "transaction_isolation" => {
                 let isolation = Isolation::parse(value)?;
-                return self.become_of(|modes| Modes { isolation, ..modes });
+                self.become_of(|modes| Modes { isolation, ..modes })
             }
             "transaction_read_only" => {
                 let read_only = switch(name, value)?;
-                return self.become_of(|modes| Modes { read_only, ..modes });
+                self.become_of(|modes| Modes { read_only, ..modes })
             }
             _ => self.change_settings(is_local, |settings| settings.set(name, value)),
         }
