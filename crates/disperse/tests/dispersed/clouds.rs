@@ -96,8 +96,11 @@ fn worsened(mut answer: Answer, mood: Mood, is_asked: bool) -> Answer {
         Mood::Denying if is_asked => answer = Answer { sums: vec![0; answer.sums.len()], ..Answer::default() },
         Mood::Lying | Mood::Shuffling => {
             answer.rows.columns.iter_mut().for_each(|(_, data)| *data = changed(data, mood));
-            let bit = if mood == Mood::Shuffling { 1 << 55 } else { 1 };
-            answer.sums.iter_mut().for_each(|sum| *sum ^= bit);
+            match mood {
+                // Of the values alone: how many there are stays as it is.
+                Mood::Shuffling => answer.sums.first_mut().into_iter().for_each(|sum| *sum ^= 1 << 55),
+                _ => answer.sums.iter_mut().for_each(|sum| *sum ^= 1),
+            }
         }
         _ => {}
     }
