@@ -18,7 +18,11 @@ pub struct Folder(pub PathBuf);
 
 impl Folder {
     fn failure(&self, error: &io::Error) -> Failure {
-        let what = format!("{}: {error}", self.0.display());
+        Self::failure_at(&self.0, error)
+    }
+
+    fn failure_at(path: &Path, error: &io::Error) -> Failure {
+        let what = format!("{}: {error}", path.display());
         match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::PermissionDenied => {
                 Failure::Refused(what)
@@ -57,6 +61,11 @@ fn is_part(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == "part")
 }
 
+/// Whether somebody put a folder where a file is to be: if nothing is in it, it goes as a file would.
+fn is_folder(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|there| there.is_dir())
+}
+
 /// Nothing there is no error.
 fn if_there<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
@@ -83,12 +92,13 @@ impl Store for Folder {
 
     fn get(&self, folder: &str, name: &str, range: Range<u64>) -> Result<Option<Vec<u8>>, Failure> {
         let path = self.path(folder, name);
+        let failure = |error| Self::failure_at(&path, &error);
+        let Some(there) = if_there(fs::metadata(&path)).map_err(failure)? else { return Ok(None) };
+        // A pipe would never end, and never begin. Whatever it is, it is not what was written.
+        if !there.is_file() || there.len() > FILE_BYTES_MAX {
+            return Err(Failure::Malformed(format!("{name} is no file, or larger than any that is written here")));
+        }
         let read = || -> io::Result<Option<Vec<u8>>> {
-            let Some(there) = if_there(fs::metadata(&path))? else { return Ok(None) };
-            // A pipe would never end, and never begin.
-            if !there.is_file() || there.len() > FILE_BYTES_MAX {
-                return Err(io::Error::other(format!("{name} is no file, or larger than any that is written here")));
-            }
             let Some(mut file) = if_there(fs::File::open(&path))? else { return Ok(None) };
             let end = range.end.min(there.len());
             let length = end.saturating_sub(range.start);
@@ -98,7 +108,7 @@ impl Store for Folder {
             file.take(length).read_to_end(&mut bytes)?;
             Ok(Some(bytes))
         };
-        read().map_err(|error| self.failure(&error))
+        read().map_err(failure)
     }
 
     fn put(&self, folder: &str, name: &str, bytes: &[u8]) -> Result<(), Failure> {
@@ -115,7 +125,11 @@ impl Store for Folder {
             let mut file = fs::File::create(&beside)?;
             file.write_all(bytes)?;
             file.sync_all()?;
-            fs::rename(&beside, self.path(folder, name))?;
+            let path = self.path(folder, name);
+            if is_folder(&path) {
+                if_there(fs::remove_dir(&path))?;
+            }
+            fs::rename(&beside, path)?;
             fs::File::open(&own)?.sync_all()
         };
         write().map_err(|error| {
@@ -127,14 +141,16 @@ impl Store for Folder {
     }
 
     fn delete(&self, folder: &str, name: &str) -> Result<(), Failure> {
+        let path = self.path(folder, name);
         let remove = || -> io::Result<()> {
-            if if_there(fs::remove_file(self.path(folder, name)))?.is_some() {
+            let remove = if is_folder(&path) { fs::remove_dir } else { fs::remove_file };
+            if if_there(remove(&path))?.is_some() {
                 // What came back after a cut would be rows that are gone.
                 fs::File::open(self.0.join(folder))?.sync_all()?;
             }
             Ok(())
         };
-        remove().map_err(|error| self.failure(&error))
+        remove().map_err(|error| Self::failure_at(&path, &error))
     }
 
     fn delete_folder(&self, folder: &str) -> Result<(), Failure> {
@@ -159,6 +175,26 @@ mod tests {
     use std::time::SystemTime;
 
     use super::*;
+
+    #[test]
+    fn what_is_no_file_is_damage_and_goes() {
+        let own = tempfile::tempdir().expect("a folder");
+        let (folder, table) = (Folder(own.path().to_owned()), own.path().join("t"));
+        folder.put("t", "x", b"first").expect("written");
+        fs::create_dir(table.join("y")).expect("a folder");
+        File::create(table.join("z")).expect("a file").set_len(FILE_BYTES_MAX + 1).expect("a length");
+        for name in ["y", "z"] {
+            assert!(matches!(folder.get("t", name, 0..9), Err(Failure::Malformed(what)) if what.contains(name)));
+            assert_eq!(folder.delete("t", name), Ok(()));
+            assert_eq!(folder.get("t", name, 0..9), Ok(None));
+        }
+        fs::create_dir(table.join("y")).expect("a folder");
+        assert_eq!(folder.put("t", "y", b"second"), Ok(()));
+        fs::remove_file(table.join("y")).expect("a file");
+        // What is in a folder was put there by somebody, who may want it.
+        fs::create_dir_all(table.join("y/z")).expect("a folder");
+        assert!(folder.delete("t", "y").is_err());
+    }
 
     #[test]
     fn a_write_that_fails_leaves_nothing_nor_what_cuts_left_long_ago() {

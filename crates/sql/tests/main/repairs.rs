@@ -323,7 +323,23 @@ fn no_cloud_is_named_for_what_a_repair_had_it_let_go_of() {
 
 #[test]
 fn files_that_are_damaged_at_every_cloud_are_mended_from_the_others() {
-    let (mut world, _) = damaged(&["a", "b", "c"]);
+    for worsen in [|_: &PathBuf| {}, be_a_folder, be_endless] {
+        mended_from_the_others(worsen);
+    }
+}
+
+fn be_a_folder(file: &PathBuf) {
+    std::fs::remove_file(file).and_then(|()| std::fs::create_dir(file)).expect("a folder");
+}
+
+fn be_endless(file: &PathBuf) {
+    std::fs::OpenOptions::new().write(true).open(file).and_then(|file| file.set_len(1 << 40)).expect("a length");
+}
+
+fn mended_from_the_others(worsen: fn(&PathBuf)) {
+    let (mut world, spoiled) = damaged(&["a", "b", "c"]);
+    spoiled.iter().for_each(worsen);
+    assert_eq!(world.database.ask(ALL_FIFTY), "50|50|50|341");
     let repaired = world.database.ask("REPAIR TABLE t EXTENDED");
     assert!(repaired.lines().all(|line| line.ends_with("|complete")), "{repaired}");
     for gone in ["a", "b", "c"] {
