@@ -26,16 +26,32 @@ impl Session {
         }
     }
 
-    /// COMMENT ON: of what is there it is taken, and said that it is not kept.
+    /// COMMENT ON: of what is there it is taken, and said that it is not kept. Of what only PostgreSQL has (roles, types, extensions) it is
+    /// taken as it is said.
     pub(crate) fn comment(&mut self, on: CommentObject, name: &ObjectName) -> Result<Outcome> {
         self.to_write()?;
         match on {
-            CommentObject::Table | CommentObject::View => drop(self.commented(&table_name(name)?)?),
+            CommentObject::Table | CommentObject::View | CommentObject::Index => self.commented_whole(on, name)?,
             CommentObject::Column => self.commented_column(name)?,
+            CommentObject::Schema if statement::parts(name)?.join(".") != SCHEMA => {
+                return Err(Error::NotFound(format!("no schema {name}: {SCHEMA} is the one schema")));
+            }
             _ => {}
         }
         self.notices.push("comments are not kept".into());
         Ok(Outcome::Done("COMMENT"))
+    }
+
+    /// A table, a view or an index, as it is called.
+    fn commented_whole(&mut self, on: CommentObject, name: &ObjectName) -> Result<()> {
+        let name = table_name(name)?;
+        let view = self.view()?;
+        match (on, self.engine().relations.named(&view, &name).map_err(Error::Relation)?) {
+            (CommentObject::Table, Some(Named::Table(_)))
+            | (CommentObject::View, Some(Named::View(_)))
+            | (CommentObject::Index, Some(Named::Index(..))) => Ok(()),
+            (on, _) => Err(Error::NoTable(format!("no {} {name}", on.to_string().to_lowercase()))),
+        }
     }
 
     fn commented_column(&mut self, name: &ObjectName) -> Result<()> {

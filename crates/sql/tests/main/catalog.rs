@@ -318,6 +318,11 @@ fn what_has_nothing_to_do_is_taken_and_said() {
         ("COMMENT ON COLUMN t.\"B c\" IS NULL", "COMMENT"),
         ("COMMENT ON COLUMN v.a IS 'x'", "COMMENT"),
         ("COMMENT ON TABLE nothing IS 'x'", "error: no table nothing"),
+        ("COMMENT ON TABLE v IS 'x'", "error: no table v"),
+        ("COMMENT ON VIEW v IS 'x'", "COMMENT"),
+        ("COMMENT ON VIEW t IS 'x'", "error: no view t"),
+        ("COMMENT ON INDEX nothing IS 'x'", "error: no index nothing"),
+        ("COMMENT ON SCHEMA other IS 'x'", "error: no schema other: public is the one schema"),
         ("COMMENT ON COLUMN t.nothing IS 'x'", "error: no column nothing in table t"),
         ("COMMENT ON COLUMN a IS 'x'", "error: a column is named behind its table: COMMENT ON COLUMN t.c"),
     ]);
