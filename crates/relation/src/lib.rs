@@ -48,6 +48,7 @@ mod constrain;
 #[cfg(not(feature = "small"))]
 mod counted;
 mod define;
+mod definitions;
 mod entries;
 mod error;
 mod fetch;

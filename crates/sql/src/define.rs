@@ -7,8 +7,8 @@ use std::sync::Arc;
 use counterfoil_log::View;
 use counterfoil_relation::{self as relation, NewIndex, NewTable, Vacuum};
 use datafusion::sql::sqlparser::ast::{
-    AlterTable, AlterTableOperation, CreateIndex, CreateTable, CreateTableOptions, DropBehavior, Expr, Ident,
-    IndexColumn, IndexType, ObjectType, Query, RenameTableNameKind, SqlOption, Statement, Value as Literal,
+    AlterTable, AlterTableOperation, ColumnDef, CreateIndex, CreateTable, CreateTableOptions, DropBehavior, Expr,
+    Ident, IndexColumn, IndexType, ObjectType, Query, RenameTableNameKind, SqlOption, Statement, Value as Literal,
     ValueWithSpan, visit_expressions, visit_expressions_mut,
 };
 
@@ -116,7 +116,7 @@ impl Session {
         &mut self,
         change: &mut Change,
         name: &str,
-        names: &[datafusion::sql::sqlparser::ast::ColumnDef],
+        names: &[ColumnDef],
         query: &Query,
         parameters: &[Value],
     ) -> Result<Outcome> {
@@ -321,26 +321,7 @@ impl Session {
                 if *if_not_exists && table.column(&fold(&column_def.name)).is_some() {
                     return Ok(table.name.clone());
                 }
-                let (column, value) = self.added_column(column_def)?;
-                if column.not_null
-                    && value == relation::Value::Null
-                    && relations.count(lease, table).map_err(Error::Relation)? > 0
-                {
-                    return Err(Error::Constraint(format!(
-                        "column {} is NOT NULL and the table has rows: give it a DEFAULT",
-                        column.name
-                    )));
-                }
-                if series::is_series(table) {
-                    series::check_added(table, &column)?;
-                }
-                let made = relations.add_column(lease, table, &column, &value);
-                if let Ok(made) = &made
-                    && series::is_series(made)
-                {
-                    series::add_column(&self.engine().series, &mut change.lease, made)?;
-                }
-                made
+                return self.add_column(change, table, column_def);
             }
             AlterTableOperation::DropColumn { column_names, if_exists, drop_behavior, .. } => {
                 let cascade = matches!(drop_behavior, Some(DropBehavior::Cascade));
@@ -357,20 +338,7 @@ impl Session {
                 return self.drop_constraint(change, table, &fold(name), (*if_exists, cascade));
             }
             AlterTableOperation::RenameColumn { old_column_name, new_column_name } => {
-                let (from, to) = (fold(old_column_name), fold(new_column_name));
-                reserved(&to)?;
-                series::check_kept(table, &from)?;
-                let option = series::renamed_column(table, &from, Some(&to))?;
-                let mut made = relations.rename_column(lease, table, &from, &to, &mut |sql| renamed(sql, &from, &to));
-                if let (Ok(table), Some(option)) = (&made, option) {
-                    made = Ok(series::set_options(self.engine(), &mut change.lease, table, vec![option])?);
-                }
-                if dispersed::is_dispersed(table)
-                    && let Ok(table) = &made
-                {
-                    made = Ok(dispersed::renamed_column(self, change, table, (&from, &to))?);
-                }
-                made
+                return self.rename_column(change, table, (&fold(old_column_name), &fold(new_column_name)));
             }
             AlterTableOperation::RenameTable {
                 table_name: RenameTableNameKind::To(to) | RenameTableNameKind::As(to),
@@ -390,6 +358,45 @@ impl Session {
             other => return Err(Error::NotSupported(format!("ALTER TABLE ... {}", beginning(&other.to_string())))),
         };
         Ok(altered.map_err(Error::Relation)?.name.clone())
+    }
+
+    fn add_column(&mut self, change: &mut Change, table: &relation::Table, column: &ColumnDef) -> Result<String> {
+        let relations = self.engine().relations.clone();
+        let (column, value) = self.added_column(column)?;
+        let lacks_value = column.not_null && value == relation::Value::Null;
+        if lacks_value && relations.count(&*change.lease, table).map_err(Error::Relation)? > 0 {
+            let text = format!("column {} is NOT NULL and the table has rows: give it a DEFAULT", column.name);
+            return Err(Error::Constraint(text));
+        }
+        if series::is_series(table) {
+            series::check_added(table, &column)?;
+        }
+        let made = relations.add_column(&mut *change.lease, table, &column, &value).map_err(Error::Relation)?;
+        if series::is_series(&made) {
+            series::add_column(&self.engine().series, &mut change.lease, &made)?;
+        }
+        Ok(made.name.clone())
+    }
+
+    fn rename_column(
+        &mut self,
+        change: &mut Change,
+        table: &relation::Table,
+        (from, to): (&str, &str),
+    ) -> Result<String> {
+        reserved(to)?;
+        series::check_kept(table, from)?;
+        let option = series::renamed_column(table, from, Some(to))?;
+        let relations = self.engine().relations.clone();
+        let made = relations.rename_column(&mut *change.lease, table, from, to, &mut |sql| renamed(sql, from, to));
+        let mut made = made.map_err(Error::Relation)?;
+        if let Some(option) = option {
+            made = series::set_options(self.engine(), &mut change.lease, &made, vec![option])?;
+        }
+        if dispersed::is_dispersed(table) {
+            made = dispersed::renamed_column(self, change, &made, (from, to))?;
+        }
+        Ok(made.name.clone())
     }
 }
 
