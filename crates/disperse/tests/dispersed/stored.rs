@@ -112,16 +112,27 @@ fn what_is_no_file_or_too_large_is_told_and_not_waited_for() {
     folder(path.path()).put(&table(), &fragments(&[1, 2, 3])).expect("put");
     let own = path.path().join(table().as_str());
     let name = own.join(format!("{}-00001000-00000100.parquet", "0".repeat(32)));
+    // It is damage of that one file, and what is in the others is shown.
+    let shown = || {
+        let mut places = 0;
+        let told = folder(path.path()).ask(&table(), &Question::default(), &mut |answer| {
+            places += answer.rows.places.len();
+            Ok(())
+        });
+        (told.is_err(), places)
+    };
     // A pipe that nobody writes to, a folder, and a file of a name of ours that has no end.
     let made = std::process::Command::new("mkfifo").arg(&name).status().expect("mkfifo");
     assert!(made.success());
-    assert!(matches!(asked(&folder(path.path())), Err(Failure::Unreachable(_))));
+    assert!(matches!(asked(&folder(path.path())), Err(Failure::Malformed(_))));
+    assert_eq!(shown(), (true, 3));
     fs::remove_file(&name).expect("removed");
     fs::create_dir(&name).expect("a folder");
-    assert!(matches!(asked(&folder(path.path())), Err(Failure::Unreachable(_))));
+    assert!(matches!(asked(&folder(path.path())), Err(Failure::Malformed(_))));
+    assert_eq!(shown(), (true, 3));
     fs::remove_dir(&name).expect("removed");
     fs::File::create(&name).and_then(|file| file.set_len(1 << 31)).expect("a file of nothing");
-    assert!(matches!(asked(&folder(path.path())), Err(Failure::Unreachable(_))));
+    assert!(matches!(asked(&folder(path.path())), Err(Failure::Malformed(_))));
     fs::remove_file(&name).expect("removed");
     assert!(asked(&folder(path.path())).is_ok());
 }
