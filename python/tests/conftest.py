@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import signal
 from collections.abc import Iterator
 
 import counterfoil
@@ -18,6 +19,14 @@ def nobodys_state(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> No
         if name.startswith("COUNTERFOIL_") and name != "COUNTERFOIL_PROGRAM":
             monkeypatch.delenv(name)
     monkeypatch.setenv("COUNTERFOIL_STATE_DIR", str(tmp_path / "state"))
+
+
+@pytest.fixture(autouse=True)
+def interrupts() -> Iterator[None]:
+    """What runs in the background of a shell begins with them ignored: a test that interrupts what is endless would be endless, too."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture
