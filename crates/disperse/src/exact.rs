@@ -137,7 +137,14 @@ impl Table {
                 }
             }
         }
-        Ok(agreed.filter(|_| is_one))
+        let agreed = agreed.filter(|_| is_one);
+        report.is_unverified |= agreed.is_some() && self.is_said_by_one(condition);
+        Ok(agreed)
+    }
+
+    /// Whether nobody contradicts the cloud that says of which rows a condition is true: none may fail, and no other has a code of it.
+    pub(crate) fn is_said_by_one(&self, condition: &Condition) -> bool {
+        self.questions(condition).count() == 1
     }
 
     /// What the first cloud with a code of a condition names that answers: it may leave rows out. None: no cloud has one, or answers.

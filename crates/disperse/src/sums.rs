@@ -5,6 +5,7 @@
 //! lie, what `may_fail + 1` of them say at least one honest cloud says, and so it is right. Where so many do not agree all are asked,
 //! and if they are still not so many, the values are opened and added up here: they are right or do not open, and say who lied. (That who
 //! is silent has failed, and so many fewer can lie, is true, and would have one liar believed where more have failed than were declared to.)
+//! Where none may fail two are asked all the same, if there are two; what one cloud alone says is marked as unverified.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -78,15 +79,15 @@ impl Table {
         let hidden: Vec<Vec<Element>> =
             codings.iter().map(|coding| self.coder().hidden(&state.epochs, column.id, *coding, rows)).collect();
         let declared = self.coder().declaration().may_fail;
-        // What is right takes so many anyway.
-        let quorum = asking.goal.quorum(holders.len()).map(|quorum| quorum.max(declared + 1));
-        let may_fail = match asking.goal {
+        let agreeing = match asking.goal {
             // One cloud's word.
-            Goal::Performance => 0,
-            _ => declared,
+            Goal::Performance => 1,
+            // Of whom none is to fail two do not contradict each other, where there are two.
+            _ => (declared + 1).max(2).min(holders.len()),
         };
-        report.is_unverified |= asking.goal == Goal::Performance && declared > 0;
-        let (needed, mut said) = (quorum.unwrap_or(may_fail + 1), Vec::<(usize, Said)>::new());
+        // What is right takes so many anyway.
+        let quorum = asking.goal.quorum(holders.len()).map(|quorum| quorum.max(agreeing));
+        let (needed, mut said) = (quorum.unwrap_or(agreeing), Vec::<(usize, Said)>::new());
         let is_enough = AtomicBool::new(false);
         let add = |cloud: usize, progress: &Progress| {
             let wait = self.wait(asking.watch, &is_enough, progress);
@@ -97,7 +98,7 @@ impl Table {
             let (mut running, mut left) =
                 (Running::new(scope), self.late_last(holders).into_iter().map(|place| holders[place]));
             // Those whose word is enough, if they agree; then, or if they are slow, all others.
-            let mut next = if quorum.is_some() { usize::MAX } else { may_fail + 1 };
+            let mut next = if quorum.is_some() { usize::MAX } else { agreeing };
             let done = loop {
                 for cloud in left.by_ref().take(next) {
                     running.start(cloud, move |progress| add(cloud, progress));
@@ -142,8 +143,16 @@ impl Table {
                     said.iter().map(|(_, own)| said.iter().filter(|(_, of)| of == own).count()).max().unwrap_or(0);
                 return Err(Unanswered::Quorum { column: column.name.clone(), wanted, there, report: report.clone() });
             }
-            return self.sum_here(asking, (column, codings), rows, &said, report);
+            return match (self.sum_here(asking, (column, codings), rows, &said, report), &said[..]) {
+                // Nobody was to fail, and somebody has, who has the values, too: there is the word of one.
+                (Err(Unanswered::Column { .. }), [(_, alone)]) if declared == 0 => {
+                    report.is_unverified = true;
+                    Ok(self.told(column, codings, alone, rows.len() as u64))
+                }
+                (sum, _) => sum,
+            };
         };
+        report.is_unverified |= needed == 1;
         said.iter().filter(|(_, own)| *own != agreed).for_each(|(cloud, _)| report.note(*cloud, Fault::WrongSum));
         Ok(self.told(column, codings, &agreed, rows.len() as u64))
     }

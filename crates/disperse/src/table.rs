@@ -586,6 +586,7 @@ impl Table {
             }
         }
         let matching = answers.iter().map(|(_, named)| named.clone()).reduce(|all, named| all | named);
+        report.is_unverified |= matching.is_some() && self.is_said_by_one(condition);
         self.blame(asking, &Named::new(condition, answers), report)?;
         Ok(matching.map(|matching| matching | owed))
     }

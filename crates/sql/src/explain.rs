@@ -80,7 +80,7 @@ impl Session {
     }
 
     /// The physical plan of the query library.
-    fn planned(&mut self, mut statement: Statement, parameters: &[Value]) -> Result<Arc<dyn ExecutionPlan>> {
+    pub(crate) fn planned(&mut self, mut statement: Statement, parameters: &[Value]) -> Result<Arc<dyn ExecutionPlan>> {
         // As when it is asked: a column may be there twice.
         naming::name_columns(&mut statement, self.names);
         parameters::bind(&mut statement, parameters)?;
@@ -142,7 +142,8 @@ impl Session {
     }
 
     /// Does something with a statement that PREPARE named and the arguments that EXECUTE gives it.
-    fn with_prepared(
+    /// What a statement that PREPARE named comes to with what it is given.
+    pub(crate) fn with_prepared(
         &mut self,
         name: &ObjectName,
         (given, parameters): (&[Expr], &[Value]),

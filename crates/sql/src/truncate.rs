@@ -23,8 +23,7 @@ impl Session {
         }
         let restart = matches!(truncate.identity, Some(TruncateIdentityOption::Restart));
         let cascades = matches!(truncate.cascade, Some(CascadeOption::Cascade));
-        let mut names =
-            truncate.table_names.iter().map(|target| table_name(&target.name)).collect::<Result<Vec<_>>>()?;
+        let mut names = named(truncate)?;
         if cascades {
             let view = self.view()?;
             let more = referencing(self.engine(), &view, &names)?;
@@ -65,6 +64,11 @@ impl Session {
         }
         relations.truncate_together(&mut *change.lease, table, restart, together).map_err(Error::Relation)
     }
+}
+
+/// The tables that are named.
+pub(crate) fn named(truncate: &Truncate) -> Result<Vec<String>> {
+    truncate.table_names.iter().map(|target| table_name(&target.name)).collect()
 }
 
 /// Tables with foreign keys to those that are named, and to these in turn.

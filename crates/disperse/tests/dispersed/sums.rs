@@ -1,6 +1,6 @@
 //! Sums are right or there are none, whatever clouds do.
 
-use counterfoil_disperse::{Fault, Report, Sum, Unanswered};
+use counterfoil_disperse::{Condition, Fault, Report, Sum, Unanswered, Value};
 use proptest::prelude::*;
 
 use crate::answers::people;
@@ -111,5 +111,67 @@ fn one_of_two_that_lies_is_named_and_the_sum_is_right() {
         let sum = world.table.sum(world.asking(), SALARY, &world.rows, &mut Report::default());
         assert!(matches!(sum, Err(Unanswered::Column { .. })), "{sum:?}");
         world.clouds.iter().for_each(|cloud| cloud.set(Mood::Honest));
+    }
+}
+
+#[test]
+fn where_none_is_to_fail_no_cloud_is_believed_alone_unless_it_is_said() {
+    let people = some_people();
+    let all = expected(&people, &(0..30).collect::<Vec<_>>());
+    for shape in [(2, 0, 0), (3, 0, 1), (3, 0, 2)] {
+        let world = World::new(shape, &people);
+        let sum = |report: &mut Report| world.table.sum(world.asking(), SALARY, &world.rows, report);
+        let mut report = Report::default();
+        assert_eq!((sum(&mut report), report), (Ok(Some(all)), Report::default()));
+        for (mood, bad) in Mood::BAD.into_iter().flat_map(|mood| (0..shape.0).map(move |cloud| (mood, cloud))) {
+            world.clouds[bad].set(mood);
+            let mut report = Report::default();
+            match sum(&mut report) {
+                Ok(told) => assert_eq!(told, Some(all), "{shape:?} {mood:?} of {bad}"),
+                Err(error) => assert!(matches!(error, Unanswered::Column { .. }), "{error:?}"),
+            }
+            // Of two who contradict each other neither is believed; of one who does not answer it is said.
+            let is_named = report.faults.iter().any(|(cloud, _)| *cloud == bad);
+            assert!(
+                !report.is_unverified || is_named && mood != Mood::Lying,
+                "{shape:?} {mood:?} of {bad}: {report:?}"
+            );
+            world.clouds[bad].set(Mood::Honest);
+        }
+    }
+    // The cloud with the values is silent: the other one's word is there, and is called so.
+    let world = World::new((2, 0, 0), &people);
+    let told: Vec<bool> = (0..2)
+        .map(|silent| {
+            world.clouds.iter().for_each(|cloud| cloud.set(Mood::Honest));
+            world.clouds[silent].set(Mood::Silent);
+            let mut report = Report::default();
+            assert_eq!(world.table.sum(world.asking(), SALARY, &world.rows, &mut report), Ok(Some(all)));
+            report.is_unverified
+        })
+        .collect();
+    assert!(told.contains(&true) && told.contains(&false), "{told:?}");
+    // And there may be no other.
+    let (world, mut report) = (World::new((1, 0, 0), &people), Report::default());
+    assert_eq!(world.table.sum(world.asking(), SALARY, &world.rows, &mut report), Ok(Some(all)));
+    assert!(report.is_unverified);
+}
+
+#[test]
+fn what_one_cloud_alone_says_of_a_condition_is_said_to_be_so() {
+    let condition = Condition::Range { column: SALARY, low: Some((Value::Number(0), true)), high: None };
+    for (shape, is_one) in [((1, 0, 0), true), ((2, 0, 0), true), ((3, 0, 1), true), ((3, 1, 1), false)] {
+        let world = World::new(shape, &some_people());
+        let conditions = std::slice::from_ref(&condition);
+        let mut report = Report::default();
+        world.table.read(world.asking(), &[ID], conditions, &mut report).expect("rows");
+        assert_eq!((report.is_unverified, report.faults), (is_one, Vec::new()), "{shape:?}");
+        let mut report = Report::default();
+        assert!(world.table.exactly(world.asking(), conditions, &mut report).expect("rows").is_some());
+        assert_eq!((report.is_unverified, report.faults), (is_one, Vec::new()), "{shape:?}");
+        // Of all rows it is known here which there are.
+        let mut report = Report::default();
+        world.table.read(world.asking(), &[ID], &[], &mut report).expect("rows");
+        assert_eq!(report, Report::default());
     }
 }

@@ -184,23 +184,26 @@ pub fn clouds_sql(view: &dyn View) -> Result<String> {
 
 /// Reads one of the statements, if the text begins with its words.
 pub(crate) fn parse(parser: &mut Parser<'_>) -> Option<Result<Statement, ParserError>> {
-    let begins = |parser: &Parser<'_>, verb: &str, noun: &str| {
-        let is = |at: usize, word: &str| {
-            matches!(&parser.peek_nth_token(at).token,
-                Token::Word(next) if next.quote_style.is_none() && next.value.eq_ignore_ascii_case(word))
-        };
-        is(0, verb) && is(1, noun)
-    };
     let statement = match () {
         () if begins(parser, "CREATE", "CLOUD") => parse_create,
         () if begins(parser, "DROP", "CLOUD") => parse_drop,
         () if begins(parser, "REPAIR", "TABLE") => parse_repair,
-        () if begins(parser, "EXPLAIN", "LEAKAGE") => parse_leakage,
+        () if begins(parser, "EXPLAIN", "LEAKAGE") => {
+            return Some(parse_leakage_if_asked(parser)?.map(|asked| leakage(asked.to_string())));
+        }
         () if begins(parser, "OPTIMIZE", "FOR") => return Some(goals::parse(parser)),
         () => return words::parse(parser),
     };
     (0..2).for_each(|_| drop(parser.next_token()));
     Some(statement(parser))
+}
+
+fn begins(parser: &Parser<'_>, verb: &str, noun: &str) -> bool {
+    let is = |at: usize, word: &str| {
+        matches!(&parser.peek_nth_token(at).token,
+            Token::Word(next) if next.quote_style.is_none() && next.value.eq_ignore_ascii_case(word))
+    };
+    is(0, verb) && is(1, noun)
 }
 
 fn parse_create(parser: &mut Parser<'_>) -> Result<Statement, ParserError> {
@@ -251,8 +254,17 @@ fn parse_repair(parser: &mut Parser<'_>) -> Result<Statement, ParserError> {
     Ok(call(REPAIR, said))
 }
 
-fn parse_leakage(parser: &mut Parser<'_>) -> Result<Statement, ParserError> {
-    Ok(call(LEAKAGE, vec![("name", parser.parse_statement()?.to_string())]))
+/// What EXPLAIN LEAKAGE asks of, if it comes next.
+pub(super) fn parse_leakage_if_asked(parser: &mut Parser<'_>) -> Option<Result<Statement, ParserError>> {
+    begins(parser, "EXPLAIN", "LEAKAGE").then(|| {
+        (0..2).for_each(|_| drop(parser.next_token()));
+        parser.parse_statement()
+    })
+}
+
+/// EXPLAIN LEAKAGE of a statement.
+pub(super) fn leakage(sql: String) -> Statement {
+    call(LEAKAGE, vec![("name", sql)])
 }
 
 /// What a call stands for; nothing for one of another function.
@@ -462,6 +474,10 @@ mod tests {
             assert!(statement::parse(sql).is_err(), "{sql}");
         }
         assert_eq!(read_one("EXPLAIN LEAKAGE SELECT 1"), Ok(Asked::Leakage { sql: "SELECT 1".into() }));
+        for goal in ["reliability QUORUM 2", "reliability", "performance"] {
+            let sql = format!("SELECT 1 OPTIMIZE FOR {goal}");
+            assert_eq!(read_one(&format!("EXPLAIN LEAKAGE {sql}")), Ok(Asked::Leakage { sql }));
+        }
         for sql in ["CREATE CLOUD a OPTIONS (key 'x')", "CREATE CLOUD a OPTIONS (url 'x', url 'y')"] {
             assert!(read_one(sql).is_err(), "{sql}");
         }

@@ -8,6 +8,7 @@ use datafusion::sql::sqlparser::ast::{Expr, Ident, Query, Setting, Statement, Va
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
+use super::clouds;
 use crate::error::{Error, Result};
 use crate::publishing::{takes, wants};
 
@@ -52,27 +53,12 @@ pub(crate) fn refuse_bound(statement: &[TokenWithSpan], words: &[usize]) -> Resu
 /// Reads the words, which stand in front by now, and the statement.
 pub(super) fn parse(parser: &mut Parser<'_>) -> Result<Statement, ParserError> {
     wants(parser, &["OPTIMIZE", "FOR"])?;
-    let goal = match takes(parser, PERFORMANCE) {
-        true => PERFORMANCE.to_owned(),
-        false => {
-            if !takes(parser, RELIABILITY) {
-                let text = format!("OPTIMIZE FOR {}: RELIABILITY [QUORUM n] or PERFORMANCE", parser.peek_token());
-                return Err(ParserError::ParserError(text));
-            }
-            match takes(parser, "QUORUM") {
-                true => {
-                    let said = parser.peek_token().token;
-                    let wants = || {
-                        ParserError::ParserError(format!(
-                            "OPTIMIZE FOR RELIABILITY QUORUM {said}: how many clouds are to show the same? QUORUM 2"
-                        ))
-                    };
-                    format!("{RELIABILITY} {}", parser.parse_literal_uint().map_err(|_| wants())?)
-                }
-                false => RELIABILITY.to_owned(),
-            }
-        }
-    };
+    let goal = parse_goal(parser)?;
+    if let Some(asked) = clouds::parse_leakage_if_asked(parser) {
+        // What is asked is kept as a text, and the words belong to its end.
+        let words = goal.replace(' ', " QUORUM ");
+        return asked.map(|asked| clouds::leakage(format!("{asked} OPTIMIZE FOR {words}")));
+    }
     let mut statement = parser.parse_statement()?;
     let Some(query) = query(&mut statement) else {
         return Err(ParserError::ParserError("OPTIMIZE FOR stands behind a query".into()));
@@ -80,6 +66,24 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Result<Statement, ParserError> {
     let value = Expr::Value(Value::SingleQuotedString(goal).into());
     query.settings = Some(vec![Setting { key: Ident::new(GOAL), value }]);
     Ok(statement)
+}
+
+/// The words, as the setting has them.
+fn parse_goal(parser: &mut Parser<'_>) -> Result<String, ParserError> {
+    if takes(parser, PERFORMANCE) {
+        return Ok(PERFORMANCE.to_owned());
+    }
+    if !takes(parser, RELIABILITY) {
+        let text = format!("OPTIMIZE FOR {}: RELIABILITY [QUORUM n] or PERFORMANCE", parser.peek_token());
+        return Err(ParserError::ParserError(text));
+    }
+    if !takes(parser, "QUORUM") {
+        return Ok(RELIABILITY.to_owned());
+    }
+    let said = parser.peek_token().token;
+    let wants = |_| format!("OPTIMIZE FOR RELIABILITY QUORUM {said}: how many clouds are to show the same? QUORUM 2");
+    let quorum = parser.parse_literal_uint().map_err(|error| ParserError::ParserError(wants(error)))?;
+    Ok(format!("{RELIABILITY} {quorum}"))
 }
 
 fn query(statement: &mut Statement) -> Option<&mut Query> {

@@ -12,11 +12,12 @@ use super::scan::DispersedScan;
 use super::sums::DispersedSums;
 use super::{is_dispersed, kept};
 use crate::error::{Error, Result};
-use crate::naming;
 use crate::planner;
 use crate::session::{Outcome, Session};
 use crate::show;
 use crate::statement;
+use crate::truncate;
+use crate::value::Value;
 
 /// Coalitions of several clouds that are told of at most.
 const COALITIONS_MAX: usize = 256;
@@ -28,22 +29,17 @@ impl Session {
     /// What each coalition of clouds learns, of the tables that a query names.
     pub(crate) fn explain_leakage(&mut self, sql: &str) -> Result<Outcome> {
         let mut statements = statement::parse(sql)?;
-        let Some(mut statement) = statements.pop() else { return Err(Error::Sql("EXPLAIN LEAKAGE of what?".into())) };
-        let change = self.plan_of_change(&statement, &[])?;
-        let changed = change.as_ref().map(|change| (change.table.clone(), change.verb));
-        let plan = match change {
-            Some(change) => change.plan,
-            None if !matches!(statement, Statement::Query(_)) => {
-                let text = "EXPLAIN LEAKAGE of SELECT, INSERT, UPDATE or DELETE; of a table CREATE TABLE and ALTER TABLE say it themselves";
-                return Err(Error::NotSupported(text.into()));
+        match statements.pop() {
+            Some(Statement::Execute { name: Some(name), parameters, .. }) => {
+                self.with_prepared(&name, (&parameters, &[]), Self::leakage_of)
             }
-            None => {
-                naming::name_columns(&mut statement, self.names);
-                let snapshot = self.view()?;
-                let plan = self.planner.plan(statement, &snapshot, Vec::new())?;
-                Some(self.planner.physical(&plan)?)
-            }
-        };
+            Some(statement) => self.leakage_of(&statement, &[]),
+            None => Err(Error::Sql("EXPLAIN LEAKAGE of what?".into())),
+        }
+    }
+
+    fn leakage_of(&mut self, statement: &Statement, given: &[Value]) -> Result<Outcome> {
+        let Doing { plan, changed } = self.doing(statement, given)?;
         let mut scans = Vec::new();
         plan.iter().for_each(|plan| find(plan, &mut scans));
         let mut told = Told::default();
@@ -58,7 +54,7 @@ impl Session {
                 told.of(&scan.table().name, declaration, &of_query);
             }
         }
-        if let Some((table, verb)) = changed {
+        for (table, verb) in changed {
             self.tell_of_change(&table, verb, &mut told)?;
         }
         let Told { lines, left_out, .. } = told;
@@ -73,6 +69,30 @@ impl Session {
         }
         let column = |at: usize| lines.iter().map(|line| Some(line[at].clone())).collect();
         show::table(vec![("table", column(0)), ("who", column(1)), ("when", column(2)), ("learns", column(3))])
+    }
+
+    /// What a statement does.
+    fn doing(&mut self, statement: &Statement, given: &[Value]) -> Result<Doing> {
+        if let Some(change) = self.plan_of_change(statement, given)? {
+            return Ok(Doing { plan: change.plan, changed: vec![(change.table, change.verb)] });
+        }
+        match statement {
+            Statement::Query(_) => {
+                Ok(Doing { plan: Some(self.planned(statement.clone(), given)?), changed: Vec::new() })
+            }
+            Statement::Truncate(truncate) => {
+                let (view, names) = (self.view()?, truncate::named(truncate)?);
+                let table = |name: &String| planner::rows_of(self.engine(), &view, name);
+                let tables = names.iter().map(table).collect::<Result<Vec<_>>>()?;
+                let changed = tables.iter().map(|table| (table.name.clone(), "Delete")).collect();
+                Ok(Doing { plan: None, changed })
+            }
+            _ => Err(Error::NotSupported(
+                "EXPLAIN LEAKAGE of SELECT, INSERT, UPDATE, DELETE, TRUNCATE or EXECUTE; of a table CREATE TABLE and ALTER TABLE say it \
+                 themselves"
+                    .into(),
+            )),
+        }
     }
 
     /// What each coalition of a table's clouds learns when it is changed.
@@ -97,6 +117,12 @@ impl Session {
         told.of(&table.name, declaration, &of_change);
         Ok(())
     }
+}
+
+/// What a statement asks, and which tables it changes how.
+struct Doing {
+    plan: Option<Arc<dyn ExecutionPlan>>,
+    changed: Vec<(String, &'static str)>,
 }
 
 fn of_change(verb: &str) -> &'static str {
@@ -249,8 +275,9 @@ fn of_query(
     for condition in asked.conditions() {
         let (column, codes, what) = match &condition {
             Condition::Equal { column, values } => {
-                // Of orders one value is asked for.
-                let codes = &[Coding::Tag, Coding::Order, Coding::DangerOrder][..if values.len() == 1 { 3 } else { 1 }];
+                // Where there are no tags orders are asked for one value.
+                let is_tagged = placement.fragment(*column, Coding::Tag).is_some() || values.len() != 1;
+                let codes = if is_tagged { &[Coding::Tag][..] } else { &[Coding::Order, Coding::DangerOrder] };
                 (*column, codes, format!("which rows have one of {} values", values.len()))
             }
             Condition::Range { column, .. } => {

@@ -14,7 +14,7 @@ use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::union::UnionExec;
 
-use super::scan::{DispersedScan, Wanted};
+use super::scan::{Begins, DispersedScan, Wanted};
 use super::{Dispersed, conditions};
 use crate::engine::Engine;
 use crate::filter;
@@ -72,10 +72,15 @@ impl TableProvider for DispersedProvider {
     ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
         let here = self.here.scan(state, projection, filters, None).await?;
         let all: Vec<usize> = (0..self.schema().fields().len()).collect();
+        let begins = |expr: &Expr| {
+            let (column, text) = conditions::begins(expr, &self.table)?;
+            Some(Begins { column, text, bounds: filter::compile(expr, &self.table) })
+        };
+        let others = filters.iter().filter(|expr| conditions::begins(expr, &self.table).is_none());
         let wanted = Wanted {
             columns: projection.unwrap_or(&all).clone(),
-            tests: filters.iter().filter_map(|expr| filter::compile(expr, &self.table)).collect(),
-            begins: filters.iter().filter_map(|expr| conditions::begins(expr, &self.table)).collect(),
+            tests: others.filter_map(|expr| filter::compile(expr, &self.table)).collect(),
+            begins: filters.iter().filter_map(begins).collect(),
             // Whoever wants so many of all rows is served by any of them.
             rows_most: limit.filter(|_| filters.is_empty()),
             goal: self.goal,

@@ -11,7 +11,7 @@ use std::thread::available_parallelism;
 use counterfoil_disperse::fragments::Name;
 use counterfoil_disperse::{self as disperse, Asking as Ask, Condition, Found, Kept, Layout, Report, Rows, Unanswered};
 use counterfoil_log::Snapshot;
-use counterfoil_relation::{Table, Test};
+use counterfoil_relation::{ColumnId, Table, Test};
 use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::DataFusionError;
@@ -40,8 +40,8 @@ pub(super) struct Wanted {
     pub columns: Vec<usize>,
     /// What must be true of a row.
     pub tests: Vec<Test>,
-    /// How texts begin, by the places of their columns.
-    pub begins: Vec<(usize, String)>,
+    /// How texts begin.
+    pub begins: Vec<Begins>,
     /// So many rows are enough; none: all are wanted.
     pub rows_most: Option<usize>,
     /// What the answer is to be above all.
@@ -50,6 +50,17 @@ pub(super) struct Wanted {
     pub batch_rows: usize,
     /// What the batches are.
     pub schema: SchemaRef,
+}
+
+/// How a text begins.
+#[derive(Clone)]
+pub(super) struct Begins {
+    /// The place of its column.
+    pub column: usize,
+    /// The letters.
+    pub text: String,
+    /// The same as bounds, for orders.
+    pub bounds: Option<Test>,
 }
 
 /// What does not show in an answer.
@@ -135,6 +146,7 @@ impl DispersedScan {
         let found = self.asked(&waiting, rows, hides, |opened, asked, are_believed, report| {
             let found = opened.read(asked, &ids, if are_believed { conditions } else { &[] }, report);
             at_fault.add(opened, asked.goal, report);
+            report.is_unverified &= !found.as_ref().is_ok_and(|found| self.is_complete(&ids, found, conditions));
             found
         })?;
         let mut batches = VecDeque::new();
@@ -143,6 +155,17 @@ impl DispersedScan {
         }
         asking.hold(batches.iter().map(RecordBatch::get_array_memory_size).sum())?;
         Ok(batches)
+    }
+
+    /// Whether no row can be missing among those that were read and opened: one has each key that is asked for.
+    fn is_complete(&self, ids: &[u16], found: &Found, conditions: &[Condition]) -> bool {
+        let is_key = |id: u16| self.table.unique_indexes().any(|index| *index.columns == [ColumnId(id.into())]);
+        conditions.iter().any(|condition| match condition {
+            Condition::Equal { column, values } if is_key(*column) => {
+                found.matching(ids, std::slice::from_ref(condition)).len() == values.len()
+            }
+            _ => false,
+        })
     }
 
     /// Those of some rows of which clouds say that conditions may be true.
@@ -280,8 +303,21 @@ impl DispersedScan {
 
     /// What clouds may be asked for.
     pub(super) fn conditions(&self) -> Vec<Condition> {
-        let begins = self.wanted.begins.iter().map(|(place, text)| conditions::begun(&self.table, *place, text));
+        let begins = self.wanted.begins.iter().flat_map(|begins| self.begun(begins));
         conditions::conditions(&self.table, &self.wanted.tests).into_iter().chain(begins).collect()
+    }
+
+    /// What clouds may be asked of how a text begins: where a code of beginnings serves, nobody compares orders, which would show more.
+    fn begun(&self, Begins { column, text, bounds }: &Begins) -> Vec<Condition> {
+        let begun = conditions::begun(&self.table, *column, text);
+        let has_code = self.kept().is_ok_and(|kept| {
+            let declared = kept.declaration().column(begun.column()).map(|column| column.operations.prefix);
+            declared == Some(true)
+        });
+        match bounds {
+            Some(bounds) if !has_code => conditions::conditions(&self.table, std::slice::from_ref(bounds)),
+            _ => vec![begun],
+        }
     }
 
     pub(super) fn ids(&self) -> Vec<u16> {

@@ -507,9 +507,12 @@ fn queries_say_what_their_answers_are_to_be_above_all() {
             assert_eq!(world.database.ask(&asked), plain, "{asked}");
         }
     }
-    let sql = "SELECT note FROM people WHERE id = 1 OPTIMIZE FOR PERFORMANCE";
-    assert_eq!(world.database.ask(sql), "first");
+    world.database.session.take_notices();
+    assert_eq!(world.database.ask("SELECT note FROM people WHERE name = 'Ada' OPTIMIZE FOR PERFORMANCE"), "first");
     assert!(world.database.session.take_notices().join("\n").contains("unverified"));
+    // Of whoever has a key there is one row, and it is there.
+    assert_eq!(world.database.ask("SELECT note FROM people WHERE id = 1 OPTIMIZE FOR PERFORMANCE"), "first");
+    assert_eq!(world.database.session.take_notices(), Vec::<String>::new());
     let sql = "SELECT note FROM people WHERE id = 1 OPTIMIZE FOR RELIABILITY";
     assert_eq!(world.database.ask(sql), "first");
     assert_eq!(world.database.session.take_notices(), Vec::<String>::new());

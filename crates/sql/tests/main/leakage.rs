@@ -46,7 +46,87 @@ fn plans_and_leakage_say_what_runs_where() {
     assert!(!told.lines().any(|line| line.starts_with("people|a|") && line.contains("the values\n")), "{told}");
     assert_eq!(world.database.ask("EXPLAIN LEAKAGE SELECT count(*) FROM plain"), "");
     let told = world.database.ask("EXPLAIN LEAKAGE DROP TABLE people");
-    assert!(told.contains("EXPLAIN LEAKAGE of SELECT, INSERT, UPDATE or DELETE"), "{told}");
+    assert!(told.contains("EXPLAIN LEAKAGE of SELECT, INSERT, UPDATE, DELETE, TRUNCATE or EXECUTE"), "{told}");
+}
+
+#[test]
+fn whatever_is_asked_of_clouds_can_be_explained() {
+    let mut world = both();
+    world.database.ask("PREPARE of_name AS SELECT sum(salary) FROM people WHERE name = $1");
+    let name = "people|a|from this query|name: which rows have one of 1 values, and whether it was asked before";
+    for (sql, line) in [
+        ("SELECT sum(salary) FROM people WHERE name = 'Ada' OPTIMIZE FOR RELIABILITY QUORUM 2", name),
+        ("SELECT sum(salary) FROM people WHERE name = 'Ada' OPTIMIZE FOR PERFORMANCE", name),
+        ("EXECUTE of_name('Ada')", name),
+        ("TRUNCATE people", "people|a|from this query|which rows go, together"),
+        ("TRUNCATE plain, people", "people|b|from this query|which rows go, together"),
+    ] {
+        let told = world.database.ask(&format!("EXPLAIN LEAKAGE {sql}"));
+        assert!(told.lines().any(|told| told == line), "{line} in\n{told}");
+    }
+    for (sql, error) in [
+        ("EXECUTE of_name", "wants 1 arguments"),
+        ("EXECUTE nobody", "no prepared statement nobody"),
+        ("TRUNCATE nothing", "nothing"),
+        ("DELETE FROM people OPTIMIZE FOR PERFORMANCE", "behind a query"),
+    ] {
+        let told = world.database.ask(&format!("EXPLAIN LEAKAGE {sql}"));
+        assert!(told.contains(error), "{sql}: {told}");
+    }
+}
+
+/// Two codes answer how a text begins: orders show how it compares, too.
+#[test]
+fn beginnings_are_asked_of_the_code_that_shows_less() {
+    let mut world = World::new();
+    let with = "WITH (engine = 'dispersed', clouds = 'a, b, c', key_backup = 'none')";
+    for (table, uses, learns) in [
+        ("begins", "prefix", "which texts begin as the question says"),
+        ("either", "prefix, range", "which texts begin as the question says"),
+        ("compares", "range", "how each value compares with the ends of the range"),
+    ] {
+        world.database.ask(&format!("CREATE TABLE {table} (id INT PRIMARY KEY, x TEXT FOR ({uses})) {with}"));
+        world.database.ask(&format!("INSERT INTO {table} VALUES (1, 'abc'), (2, 'abd'), (3, 'acd'), (4, NULL)"));
+        for (question, rows) in [("LIKE 'ab%'", "1\n2"), ("LIKE 'ab%d'", "2"), ("NOT LIKE 'ab%'", "3")] {
+            let sql = format!("SELECT id FROM {table} WHERE x {question} ORDER BY id");
+            assert_eq!(world.database.ask(&sql), rows, "{sql}");
+        }
+        let told = world.database.ask(&format!("EXPLAIN LEAKAGE SELECT id FROM {table} WHERE x LIKE 'ab%'"));
+        let of_x = |line: &&str| line.contains("|from this query|x: ");
+        let of_x: Vec<&str> = told.lines().filter(of_x).collect();
+        assert!(!of_x.is_empty() && of_x.iter().all(|line| line.contains(learns)), "{table}: {told}");
+    }
+}
+
+#[test]
+fn what_one_cloud_alone_says_is_called_unverified() {
+    let mut world = World::new();
+    for (table, with, is_alone) in [
+        ("one", "clouds = 'a'", [true, true, true]),
+        ("two", "clouds = 'a, b'", [false, true, true]),
+        ("three", "clouds = 'a, b, c'", [false, false, false]),
+    ] {
+        let with = format!("WITH (engine = 'dispersed', {with}, key_backup = 'none')");
+        let columns = "id INT PRIMARY KEY, x TEXT FOR (equality), n INT FOR (sum)";
+        world.database.ask(&format!("CREATE TABLE {table} ({columns}) {with}"));
+        world.database.ask(&format!("INSERT INTO {table} VALUES (1, 'a', 10), (2, 'b', 20), (3, 'b', 30)"));
+        world.database.session.take_notices();
+        let mut unverified = |sql: &str, answer: &str| {
+            assert_eq!(world.database.ask(&sql.replace("TABLE", table)), answer, "{sql} of {table}");
+            world.database.session.take_notices().join("\n").contains("unverified")
+        };
+        let questions = [
+            ("SELECT sum(n) FROM TABLE", "60"),
+            ("SELECT sum(n) FROM TABLE WHERE x = 'b'", "50"),
+            ("SELECT id FROM TABLE WHERE x = 'b' ORDER BY id", "2\n3"),
+        ];
+        assert_eq!(questions.map(|(sql, answer)| unverified(sql, answer)), is_alone, "{table}");
+        // Of all rows it is known here which there are, and who has a key is there or not.
+        assert!(!unverified("SELECT id FROM TABLE ORDER BY id", "1\n2\n3"));
+        assert!(!unverified("SELECT n FROM TABLE WHERE id = 2", "20"));
+        assert!(!unverified("SELECT n FROM TABLE WHERE id IN (1, 3) ORDER BY id", "10\n30"));
+        assert_eq!(unverified("SELECT n FROM TABLE WHERE id = 4", ""), is_alone[2]);
+    }
 }
 
 /// What has one length alone says by it that it is there: NULL is as long.
