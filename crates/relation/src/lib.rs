@@ -108,13 +108,13 @@ pub use fresh::FRESH_ROWS;
 pub use key::{KeyBound, KeyRange};
 pub use layout::{INLINE_BYTES, Layout, LayoutColumn, WIDE_CHARACTERS_MAX};
 pub use mean::{mean, mean_digits};
-#[cfg(not(feature = "small"))]
-pub use query::Count;
 pub use query::{
     Access, Answer, BUDGET_BYTES_MIN, Candidates, Comparison, Condition, Constant, ContainerScratch, Function,
     JoinedRows, KeptRows, NO_ROW, NamedRows, NoScratch, Order, Output, PLAN_BYTES_MAX, Place, Plan, Progress,
     RecordSorter, Scratch, Selection, Side, SortedRecords, Source, Test, select,
 };
+#[cfg(not(feature = "small"))]
+pub use query::{Count, Passes};
 pub use relations::{Named, Relations};
 pub use reorganize::Vacuum;
 pub use request::{NewCheck, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable};

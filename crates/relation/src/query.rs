@@ -25,6 +25,8 @@ mod named;
 mod outermost;
 mod packed;
 mod parts;
+#[cfg(not(feature = "small"))]
+mod passes;
 mod plan;
 mod put_aside;
 mod ranges;
@@ -50,6 +52,8 @@ pub use counting::Count;
 pub use joined::{JoinedRows, NO_ROW, Side};
 pub use kept::KeptRows;
 pub use named::NamedRows;
+#[cfg(not(feature = "small"))]
+pub use passes::Passes;
 pub(crate) use plan::PRECISION_MAX;
 pub use plan::{Access, Function, Order, Output, Place, Plan};
 pub use records::{RecordSorter, SortedRecords};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use counterfoil_log::Snapshot;
 use counterfoil_relation::{
-    self as relation, Count, NamedRows, Relations, RowBlock, RowId, Scan, Selection, Table, Test, select,
+    self as relation, Count, NamedRows, Passes, Relations, RowBlock, RowId, Scan, Selection, Table, Test, select,
 };
 use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
@@ -47,11 +47,13 @@ pub struct Reach {
     pub heap_bytes: Option<u64>,
 }
 
-/// What is read: all of it, the rows an index named, or nothing but their number.
+/// What is read: all of it, the rows an index named or names in passes (where there is no room for the numbers of all), or nothing but
+/// their number.
 #[derive(Clone)]
 enum Source {
     Whole { parts: usize },
     Named(Arc<NamedRows>),
+    InPasses { by: Arc<str> },
     Counted(Arc<Count>),
 }
 
@@ -103,10 +105,13 @@ impl TableScan {
                 let rows = named.rows.len() as u64;
                 (Source::Named(Arc::new(named)), rows)
             }
-            None => {
-                let parts = (total / PART_ROWS_MIN).clamp(1, reach.parts.max(1) as u64) as usize;
-                (Source::Whole { parts }, total)
-            }
+            None => match relations.in_passes(snapshot, table, &tests, reach.room).map_err(Error::Relation)? {
+                Some(passes) => (Source::InPasses { by: passes.by().into() }, total),
+                None => {
+                    let parts = (total / PART_ROWS_MIN).clamp(1, reach.parts.max(1) as u64) as usize;
+                    (Source::Whole { parts }, total)
+                }
+            },
         };
         let scan = TableScan::with(target, output, schema, tests, limit, source);
         Ok(TableScan { rows, heap_bytes: reach.heap_bytes, room: reach.room, ..scan })
@@ -136,7 +141,7 @@ impl TableScan {
     ) -> Self {
         let parts = match &source {
             Source::Whole { parts } => *parts,
-            Source::Named(_) | Source::Counted(_) => 1,
+            Source::Named(_) | Source::InPasses { .. } | Source::Counted(_) => 1,
         };
         let properties = properties(&schema, parts);
         TableScan {
@@ -195,7 +200,7 @@ impl TableScan {
     pub(crate) fn named_rows(&self) -> Option<&NamedRows> {
         match &self.source {
             Source::Named(named) => Some(named),
-            Source::Whole { .. } | Source::Counted(_) => None,
+            Source::Whole { .. } | Source::InPasses { .. } | Source::Counted(_) => None,
         }
     }
 
@@ -214,7 +219,7 @@ impl TableScan {
 
     /// Whether it is soon done: it reads the rows that an index named, or a table of few rows.
     pub(crate) fn is_of_few(&self) -> bool {
-        self.rows <= INLINE_ROWS_MAX || !matches!(self.source, Source::Whole { .. })
+        self.rows <= INLINE_ROWS_MAX || !matches!(self.source, Source::Whole { .. } | Source::InPasses { .. })
     }
 
     /// Begins to read a part, so many rows at a time.
@@ -243,6 +248,7 @@ impl TableScan {
                 let (target, heap_bytes) = (self.target.clone(), self.heap_bytes.unwrap_or(u64::MAX));
                 Reader::Named { target, named: named.clone(), next: 0, columns, heap_bytes }
             }
+            Source::InPasses { .. } => self.in_passes(columns)?,
             Source::Counted(count) => Reader::Counted(count.rows),
         };
         Ok(Work {
@@ -253,6 +259,18 @@ impl TableScan {
             rows_left: self.limit.unwrap_or(usize::MAX),
             step_rows,
         })
+    }
+}
+
+impl TableScan {
+    /// The same passes as when it was planned.
+    fn in_passes(&self, columns: Vec<usize>) -> Result<Reader> {
+        let target = self.target.clone();
+        let Target { relations, snapshot, table } = &target;
+        let passes = relations.in_passes(snapshot, table, &self.tests, self.room).map_err(Error::Relation)?;
+        let passes = passes.ok_or_else(|| Error::Bug("an index that names other rows now".into()))?;
+        let (due, heap_bytes) = (Vec::new(), self.heap_bytes.unwrap_or(u64::MAX));
+        Ok(Reader::InPasses { target, passes: Box::new(passes), due, columns, heap_bytes })
     }
 }
 
@@ -268,6 +286,7 @@ impl DisplayAs for TableScan {
         match &self.source {
             Source::Whole { parts: 1 } => write!(f, "Scan: {}", table.name)?,
             Source::Whole { parts } => write!(f, "Scan: {} in {parts} parts", table.name)?,
+            Source::InPasses { by } => write!(f, "Index: {by} of {}", table.name)?,
             Source::Counted(count) => write!(f, "Index: {} of {}", count.by, table.name)?,
             Source::Named(named) => {
                 let index = if named.index.is_empty() { "none" } else { &named.index };
@@ -318,7 +337,9 @@ impl ExecutionPlan for TableScan {
                 (Source::Whole { .. }, true, None) => Precision::Exact(rows),
                 // Each part stops at the limit for itself.
                 (Source::Whole { .. }, true, Some(limit)) => Precision::Inexact(rows.min(limit)),
-                (Source::Whole { .. }, false, _) => Precision::Inexact(rows.div_ceil(5)),
+                (Source::Whole { .. }, false, _) | (Source::InPasses { .. }, ..) => {
+                    Precision::Inexact(rows.div_ceil(5))
+                }
                 (Source::Named(_), ..) => Precision::Inexact(rows),
                 (Source::Counted(_), _, limit) => Precision::Exact(limit.map_or(rows, |limit| rows.min(limit))),
             };
@@ -360,6 +381,14 @@ enum Reader {
         columns: Vec<usize>,
         heap_bytes: u64,
     },
+    InPasses {
+        target: Target,
+        passes: Box<Passes>,
+        /// Rows that are read next.
+        due: Vec<RowId>,
+        columns: Vec<usize>,
+        heap_bytes: u64,
+    },
     Nothing,
 }
 
@@ -370,22 +399,33 @@ impl Reader {
             Reader::Scan(scan) => scan.next(step_rows).map_err(Error::of_tables),
             Reader::Named { target, named, next, columns, heap_bytes } => {
                 let ids: &[RowId] = &named.rows[*next..];
-                let Target { relations, snapshot, table } = target;
-                let mut count = step_rows.min(ids.len());
-                while count > 0 {
-                    match relations.fetch_within(snapshot, table, &ids[..count], columns, *heap_bytes) {
-                        // Fewer at a time where their long values are many.
-                        Err(error) if error.is_memory() && count > 1 => count = count.div_ceil(2),
-                        block => {
-                            *next += count;
-                            return block.map(Some).map_err(Error::of_tables);
-                        }
-                    }
+                let fetched = fetch(target, &ids[..step_rows.min(ids.len())], columns, *heap_bytes)?;
+                *next += fetched.as_ref().map_or(0, |(count, _)| *count);
+                Ok(fetched.map(|(_, block)| block))
+            }
+            Reader::InPasses { target, passes, due, columns, heap_bytes } => {
+                if due.is_empty() {
+                    *due = passes.next(&target.relations, &target.snapshot, step_rows).map_err(Error::Relation)?;
                 }
-                Ok(None)
+                let fetched = fetch(target, due, columns, *heap_bytes)?;
+                due.drain(..fetched.as_ref().map_or(0, |(count, _)| *count));
+                Ok(fetched.map(|(_, block)| block))
             }
         }
     }
+}
+
+/// The first of these rows, and how many they are: fewer where their long values are many. None of none.
+fn fetch(target: &Target, ids: &[RowId], columns: &[usize], heap_bytes: u64) -> Result<Option<(usize, RowBlock)>> {
+    let Target { relations, snapshot, table } = target;
+    let mut count = ids.len();
+    while count > 0 {
+        match relations.fetch_within(snapshot, table, &ids[..count], columns, heap_bytes) {
+            Err(error) if error.is_memory() && count > 1 => count = count.div_ceil(2),
+            block => return block.map(|block| Some((count, block))).map_err(Error::of_tables),
+        }
+    }
+    Ok(None)
 }
 
 impl Step for Work {

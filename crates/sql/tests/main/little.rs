@@ -216,6 +216,48 @@ fn with_little_memory_answers_are_the_same_or_it_is_said_what_is_needed() {
     assert!(little.ask(all) == much.ask(all));
 }
 
+/// What the library plans is read by an index, too, where there is no room for the numbers of all rows that it names.
+#[test]
+fn what_is_planned_is_read_by_an_index_in_passes() {
+    let mut little = filled(Some(Ram::LEAST));
+    let mut much = filled(None);
+    let both = |little: &mut Database, much: &mut Database, sql: &str| {
+        assert_eq!(differing(much, little, sql), None);
+        assert!(!much.ask(sql).starts_with("error"), "{sql}");
+    };
+    for (query, way) in [
+        ("SELECT id, upper(v) FROM t WHERE id > 5000 AND id <= 5900", "t_pkey in passes of t"),
+        (
+            "SELECT id, a, length(v) FROM t WHERE a IN (3, 8, 9, 11, 30, 40, 50, 60, 70) AND length(v) > 5",
+            "t_a_idx in passes of t",
+        ),
+        ("SELECT id + a FROM t WHERE (id < 700 OR a = 5) AND id % 3 = 1 ORDER BY id DESC", "in passes of t"),
+        ("SELECT id + a FROM t WHERE id BETWEEN 100 AND 1000 LIMIT 3000", "t_pkey in passes of t"),
+        ("SELECT upper(v) FROM t WHERE id > 5000 AND id <= 5100", "t_pkey of t (100 candidates)"),
+    ] {
+        let plan = little.ask(&format!("EXPLAIN {query}"));
+        assert!(plan.contains(way), "{query}: {plan}");
+        both(&mut little, &mut much, query);
+    }
+    // Rows that were changed are named, and a statement changes rows by their numbers.
+    for change in [
+        "UPDATE t SET a = a + length(v), v = upper(v) WHERE id BETWEEN 1000 AND 1900 AND length(v) > 3",
+        "DELETE FROM t WHERE id BETWEEN 1500 AND 2400 AND id % 2 = length(v) % 2",
+        "INSERT INTO t SELECT 500000 + id, p, a, d, lower(v), day, at, n, r FROM t WHERE id > 3000 AND id <= 3900",
+        "UPDATE t SET a = -1 WHERE id > 4000 AND id <= 4900 AND upper(v) <> 'NEW'",
+    ] {
+        assert_eq!(little.ask(change), much.ask(change), "{change}");
+        both(&mut little, &mut much, "SELECT id, a, upper(v) FROM t WHERE id > 1200 AND id <= 2100");
+        both(&mut little, &mut much, "SELECT id, length(v) FROM t WHERE a = -1");
+    }
+    both(&mut little, &mut much, "SELECT id, p, a, d, v FROM t ORDER BY id");
+    // Of long texts few are read at a time.
+    let long =
+        "INSERT INTO t (id, a, v) SELECT 600000 + i, 7, repeat('x', 3000) || i FROM generate_series(1, 900) AS i";
+    assert_eq!(little.ask(long), much.ask(long));
+    both(&mut little, &mut much, "SELECT id, length(v) FROM t WHERE id > 600000 AND id <= 700000");
+}
+
 #[test]
 fn a_session_can_have_less_than_the_others() {
     let mut database = filled(None);
