@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use super::stage::Stage;
 
@@ -18,9 +18,18 @@ pub struct Running {
 
 impl Running {
     pub fn start(stage: &Stage, name: &str, port: &str) -> Self {
-        let listen = format!("127.0.0.1:{port}");
-        let words = ["provider", "serve", &format!("at-{name}"), "--listen", &listen];
-        let mut child = stage.command(&words).stderr(Stdio::piped()).spawn().expect("starts");
+        let [folder, listen] = places(name, port);
+        Self::of(stage.command(&["provider", "serve", &folder, "--listen", &listen]))
+    }
+
+    /// On a disk on which no file can grow.
+    fn start_where_it_is_full(stage: &Stage, name: &str, port: &str) -> Self {
+        let [folder, listen] = places(name, port);
+        Self::of(stage.command_where_it_is_full(&["provider", "serve", &folder, "--listen", &listen]))
+    }
+
+    fn of(mut command: Command) -> Self {
+        let mut child = command.stderr(Stdio::piped()).spawn().expect("starts");
         let mut line = String::new();
         BufReader::new(child.stderr.take().expect("a pipe")).read_line(&mut line).expect("a line");
         let url = line.split_whitespace().find(|word| word.starts_with("provider://")).expect("an address");
@@ -35,6 +44,11 @@ impl Running {
         self.child.kill().expect("killed");
         self.child.wait().expect("ended");
     }
+}
+
+/// Where a provider has its files, and where it listens.
+fn places(name: &str, port: &str) -> [String; 2] {
+    [format!("at-{name}"), format!("127.0.0.1:{port}")]
 }
 
 impl Drop for Running {
@@ -105,6 +119,77 @@ fn three_processes_of_which_any_may_be_killed_are_clouds() {
         running[at] = Running::start(&stage, name, &port);
     }
     assert_eq!(stage.good(&["db", ALL]), all);
+}
+
+/// What a provider answers with is what lies in its folder: it is full, what lies there is of yesterday, changed, or gone.
+#[test]
+fn three_processes_of_which_any_may_have_something_else_are_clouds() {
+    let (stage, mut running) = started();
+    let ask = |sql: &str| stage.good(&["db", sql]);
+    ask("CREATE TABLE plain (id BIGINT PRIMARY KEY, name TEXT, salary NUMERIC(10,2))");
+    let both = |sql: &str| ["people", "plain"].map(|table| ask(&sql.replace("TABLE", table)));
+    let same = |when: &str| {
+        for sql in [
+            "SELECT * FROM TABLE ORDER BY id",
+            "SELECT count(*), sum(salary) FROM TABLE",
+            "SELECT count(*), sum(salary) FROM TABLE WHERE name = 'name 3'",
+            "SELECT count(*) FROM TABLE WHERE salary BETWEEN 10 AND 20",
+        ] {
+            let [people, plain] = both(sql);
+            assert_eq!(people, plain, "{when}: {sql}");
+        }
+    };
+    let rows = "INSERT INTO TABLE SELECT FROM_ + value, 'name ' || value % 7, value * 1.25 FROM generate_series(1, 2000) AS t(value)";
+    both(&rows.replace("FROM_", "0"));
+    for (at, name) in ["a", "b", "c"].into_iter().enumerate() {
+        let (folder, yesterday) = (stage.path(&format!("at-{name}")), stage.path("yesterday"));
+        let shell =
+            |line: &str| assert!(Command::new("sh").args(["-c", line]).status().expect("runs").success(), "{line}");
+        let (own, kept) = (folder.display(), yesterday.display());
+        shell(&format!("rm -rf {kept}; cp -a {own} {kept}"));
+        let port = running[at].port().to_owned();
+        let mut again = |change: &str, is_full: bool| {
+            running[at].kill();
+            shell(change);
+            running[at] = match is_full {
+                true => Running::start_where_it_is_full(&stage, name, &port),
+                false => Running::start(&stage, name, &port),
+            };
+        };
+        again("true", true);
+        both(&rows.replace("FROM_", &format!("{}", (at + 1) * 10_000)));
+        both(&format!("UPDATE TABLE SET salary = salary + 1 WHERE id % 1000 = {at}"));
+        same(&format!("{name} is full"));
+        again("true", false);
+        same(&format!("{name} has room again"));
+        let repaired = ask("REPAIR TABLE people");
+        assert_eq!(repaired, "cloud,rows_put,rows_removed,state\na,0,0,complete\nb,0,0,complete\nc,0,0,complete\n");
+        let fragments = format!("find {own} -type f -size +4k");
+        for (trouble, change) in [
+            (
+                "put back",
+                format!("cd {own} && find . -mindepth 1 ! -name 'key*' ! -name tokens -delete; cp -a {kept}/. {own}"),
+            ),
+            (
+                "changed",
+                format!(
+                    "{fragments} -exec sh -c 'printf x | dd of=\"$1\" bs=1 seek=3000 conv=notrunc status=none' _ {{}} \\;"
+                ),
+            ),
+            ("gone", format!("{fragments} -delete")),
+        ] {
+            again(&change, false);
+            same(&format!("{name} is {trouble}"));
+            let told = stage.run(&["db", "SELECT * FROM people OPTIMIZE FOR RELIABILITY"]);
+            assert!(told.err.contains(&format!("cloud {name}")), "{name} is {trouble}: {}", told.err);
+            let repaired = ask("REPAIR TABLE people EXTENDED");
+            assert!(
+                repaired.lines().skip(1).all(|line| line.ends_with(",complete")),
+                "{name} is {trouble}: {repaired}"
+            );
+            same(&format!("{name} was {trouble}"));
+        }
+    }
 }
 
 #[test]

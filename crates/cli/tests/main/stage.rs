@@ -88,13 +88,18 @@ impl Stage {
 
     /// As [`Stage::run`], on a disk on which no file can grow.
     pub fn run_where_it_is_full(&self, words: &[&str]) -> Ended {
+        ended(self.command_where_it_is_full(words).stdin(Stdio::null()).output().expect("runs"))
+    }
+
+    /// A command on a disk on which no file can grow.
+    pub fn command_where_it_is_full(&self, words: &[&str]) -> Command {
         let program = self.command(words);
         let mut shell = Command::new("sh");
         // Without the signal the system answers an error, as a full disk does.
         shell.args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$0\" \"$@\""]).arg(program.get_program());
-        shell.args(program.get_args()).current_dir(self.folder.path()).env_clear().stdin(Stdio::null());
-        let environment = program.get_envs().filter_map(|(name, value)| Some((name, value?)));
-        ended(shell.envs(environment).output().expect("runs"))
+        shell.args(program.get_args()).current_dir(self.folder.path()).env_clear();
+        shell.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        shell
     }
 
     /// Started, with pipes.
