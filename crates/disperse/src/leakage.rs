@@ -108,9 +108,11 @@ impl fmt::Display for What {
         match self {
             Self::Length => f.write_str("lengths, in classes"),
             Self::Nulls => f.write_str("which are NULL"),
-            Self::Equality => f.write_str("which are equal"),
-            Self::Prefixes => write!(f, "which begin alike (up to {PREFIX_CHARACTERS_MAX} characters)"),
-            Self::Order => f.write_str("how they compare with each question"),
+            Self::Equality => f.write_str("which are equal (and how often each comes)"),
+            Self::Prefixes => write!(f, "which begin alike (up to {PREFIX_CHARACTERS_MAX} characters, and how often)"),
+            Self::Order => {
+                f.write_str("how they compare with each question (and the first four bits in which they differ)")
+            }
             Self::TotalOrder => f.write_str("the order of all of them and nearly how large each is (danger)"),
             Self::Beginnings => f.write_str("their first letters, about four, and short ones whole (danger)"),
             Self::Values => f.write_str("the values"),
@@ -215,11 +217,12 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "id: a learns nothing; b and c each learn which are equal",
-                "name: a learns which are equal and which begin alike (up to 6 characters); b learns lengths, in classes and which begin alike (up to 6 \
-                 characters); c learns lengths, in classes and which are equal",
-                "salary: a and b each learn which are NULL and how they compare with each question; c learns nothing; 2 together \
-                 learn the values",
+                "id: a learns nothing; b and c each learn which are equal (and how often each comes)",
+                "name: a learns which are equal (and how often each comes) and which begin alike (up to 6 characters, and how often); b learns \
+                 lengths, in classes and which begin alike (up to 6 characters, and how often); c learns lengths, in classes and which are \
+                 equal (and how often each comes)",
+                "salary: a and b each learn which are NULL and how they compare with each question (and the first four bits in which \
+                 they differ); c learns nothing; 2 together learn the values",
                 "note: a and b each learn lengths, in classes; c learns nothing",
             ]
         );

@@ -22,6 +22,7 @@
 mod apart;
 mod asked_where;
 mod before;
+mod bounds;
 mod brought_back;
 mod catalogue;
 mod change;
@@ -70,6 +71,7 @@ use counterfoil_relation::{Table, TableId};
 use parking_lot::Mutex;
 
 pub use before::secrets_of_before;
+pub(crate) use bounds::{refuse_both, without_bound};
 pub use brought_back::{BroughtBack, Lost, lost_tables};
 pub use catalogue::Owner;
 pub(crate) use change::{conflicts, delete, fetch, insert, refuse, truncate, update};
@@ -78,7 +80,7 @@ pub(crate) use clouds::{parse, read};
 pub use define::for_clause;
 pub(crate) use define::{forget, is_of_column, option_is_known, option_is_number, renamed, renamed_column};
 pub use foreign::leave_tables_to_the_other;
-pub(crate) use goals::{refuse_bound, said_goal, take_goal};
+pub(crate) use goals::{said_goal, take_goal};
 pub(crate) use leases::Leased;
 pub(crate) use provider::DispersedProvider;
 pub(crate) use sums::from_shares;

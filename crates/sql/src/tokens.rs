@@ -18,6 +18,7 @@
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
+use crate::dispersed;
 use crate::error::{Error, Result};
 
 /// Commands of PostgreSQL that are not known here, by their first word.
@@ -84,10 +85,15 @@ pub(crate) fn adapt(tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>> {
 
 /// What is said behind a query about its answer is read in front of it.
 fn goal_in_front(statement: &[TokenWithSpan]) -> Result<Option<Vec<TokenWithSpan>>> {
-    let words = places(statement);
-    crate::dispersed::refuse_bound(statement, &words)?;
-    let Some(at) = crate::dispersed::said_goal(statement, &words) else { return Ok(None) };
-    let (query, goal) = statement.split_at(at);
+    let bounded = dispersed::without_bound(statement, &places(statement))?;
+    let whole = bounded.as_deref().unwrap_or(statement);
+    let Some(at) = dispersed::said_goal(whole, &places(whole)) else { return Ok(bounded) };
+    let (query, goal) = whole.split_at(at);
+    let inner = dispersed::without_bound(query, &places(query))?;
+    if bounded.is_some() || inner.is_some() {
+        dispersed::refuse_both(goal)?;
+    }
+    let query = inner.as_deref().unwrap_or(query);
     let end = goal.iter().position(|token| token.token == Token::SemiColon).unwrap_or(goal.len());
     Ok(Some([&goal[..end], query, &goal[end..]].concat()))
 }

@@ -17,7 +17,7 @@ const GOAL: &str = "optimize for";
 const RELIABILITY: &str = "reliability";
 const PERFORMANCE: &str = "performance";
 
-fn is_word(token: &Token, word: &str) -> bool {
+pub(super) fn is_word(token: &Token, word: &str) -> bool {
     matches!(token, Token::Word(own) if own.quote_style.is_none() && own.value.eq_ignore_ascii_case(word))
 }
 
@@ -32,22 +32,6 @@ pub(crate) fn said_goal(statement: &[TokenWithSpan], words: &[usize]) -> Option<
     let goal = |place: usize| is_any_word(place + 2) && !is_lock(place + 2);
     let place = (from..words.len()).find(|place| is(*place, "OPTIMIZE") && is(place + 1, "FOR") && goal(*place))?;
     Some(words[place])
-}
-
-/// Refuses `WITHIN 5`, or `WITHIN '5%'`, behind a query.
-pub(crate) fn refuse_bound(statement: &[TokenWithSpan], words: &[usize]) -> Result<()> {
-    let mut last = words.iter().rev().map(|at| &statement[*at].token).filter(|token| **token != Token::SemiColon);
-    let bound = last.next();
-    let bound =
-        if bound.is_some_and(|token| is_word(token, "PERCENT") || *token == Token::Mod) { last.next() } else { bound };
-    match matches!(bound, Some(Token::Number(..) | Token::SingleQuotedString(_))) && last.next().is_some_and(|token| is_word(token, "WITHIN")) {
-        true => Err(Error::NotSupported(
-            "WITHIN a bound: clouds answer exactly or not at all, for no fragment is most of a value; OPTIMIZE FOR PERFORMANCE \
-             believes the first cloud, and says so"
-                .into(),
-        )),
-        false => Ok(()),
-    }
 }
 
 /// Reads the words, which stand in front by now, and the statement.
@@ -157,12 +141,7 @@ mod tests {
         }
         let told = goal("SELECT a FROM t OPTIMIZE FOR speed").expect_err("no goal").to_string();
         assert!(told.contains("OPTIMIZE FOR speed: RELIABILITY [QUORUM n] or PERFORMANCE"), "{told}");
-        for bound in ["5", "0.5", "5 PERCENT", "5 %", "5;", "'5%'"] {
-            let told = goal(&format!("SELECT sum(a) FROM t WITHIN {bound}")).expect_err("no bound").to_string();
-            assert!(told.contains("exactly or not at all"), "{bound}: {told}");
-        }
         // Elsewhere they are names.
         assert_eq!(goal("SELECT optimize.a FROM t optimize"), Ok(Goal::Ordinary));
-        assert_eq!(goal("SELECT within FROM t within LIMIT 5"), Ok(Goal::Ordinary));
     }
 }

@@ -185,7 +185,7 @@ fn find<'a>(plan: &'a Arc<dyn ExecutionPlan>, asked: &mut Vec<Asked<'a>>) {
 const USE_AT_REST: &str = "how many rows and columns there are, as what each column is coded, which rows come, move and go together, and when; \
                            of the catalogue how many entries come and go with each change, and the classes of their lengths";
 const USE_ASKED: &str = "which columns each question is about, which rows it concerns, for how many values or characters it asks, which \
-                         questions ask for the same, and which rows are asked for because another cloud does not show them";
+                         questions ask for the same, of orders in how many blocks of four bits two bounds agree, and which rows are asked for because another cloud does not show them";
 
 impl Told {
     /// Adds what coalitions learn of a table that lies as declared: at rest, from this query as is said, and from all of them.
@@ -231,7 +231,9 @@ impl Told {
 
 fn accumulated(what: What) -> String {
     match what {
-        What::Order => "the order of all that was asked for, and of the values in between".into(),
+        What::Order => "the order of all that was asked for, and of the values in between; of each value and what was asked for the first four \
+                        bits in which they differ"
+            .into(),
         other => other.to_string(),
     }
 }
@@ -257,6 +259,13 @@ fn coalitions(declaration: &Declaration) -> (Vec<Vec<usize>>, u64) {
     (all, left_out)
 }
 
+/// The codes that know how values compare.
+const ORDERS: &[Coding] = &[Coding::Order, Coding::DangerOrder];
+
+fn of_orders(asked: &str) -> String {
+    format!("how each value compares with {asked}, the first four bits in which they differ")
+}
+
 /// What a coalition learns from the questions of one scan.
 fn of_query(
     declaration: &Declaration,
@@ -275,15 +284,13 @@ fn of_query(
     for condition in asked.conditions() {
         let (column, codes, what) = match &condition {
             Condition::Equal { column, values } => {
-                // Where there are no tags orders are asked for one value.
-                let is_tagged = placement.fragment(*column, Coding::Tag).is_some() || values.len() != 1;
-                let codes = if is_tagged { &[Coding::Tag][..] } else { &[Coding::Order, Coding::DangerOrder] };
-                (*column, codes, format!("which rows have one of {} values", values.len()))
+                // Where there are no tags orders are asked for one value, and show of it what they show of the end of a range.
+                match placement.fragment(*column, Coding::Tag).is_some() || values.len() != 1 {
+                    true => (*column, &[Coding::Tag][..], format!("which rows have one of {} values", values.len())),
+                    false => (*column, ORDERS, of_orders("one value")),
+                }
             }
-            Condition::Range { column, .. } => {
-                let codes = &[Coding::Order, Coding::DangerOrder][..];
-                (*column, codes, "how each value compares with the ends of the range".into())
-            }
+            Condition::Range { column, .. } => (*column, ORDERS, of_orders("each end of the range")),
             Condition::Prefix { column, .. } => {
                 (*column, &[Coding::Prefix][..], "which texts begin as the question says".into())
             }

@@ -1,4 +1,4 @@
-//! The lease of a table that lies with clouds: who of several clients changes it (`counterfoil_disperse::rivals` has the protocol).
+//! The lease of a table that lies with clouds: who of several clients changes it (`counterfoil_disperse::claims` has the protocol).
 //!
 //! ```text
 //! INSERT, UPDATE, DELETE, COPY, TRUNCATE: a lease -> what others have told is learned (learning.rs) -> the change -> COMMIT

@@ -349,8 +349,9 @@ fn create_says_what_each_cloud_learns() {
     assert_eq!(
         world.database.session.take_notices(),
         [
-            "id: a learns nothing; b and c each learn which are equal",
-            "name: a learns which are equal; b learns lengths, in classes; c learns lengths, in classes and which are equal",
+            "id: a learns nothing; b and c each learn which are equal (and how often each comes)",
+            "name: a learns which are equal (and how often each comes); b learns lengths, in classes; c learns lengths, in classes and which are \
+             equal (and how often each comes)",
             "salary: a, b and c each learn nothing; 2 together learn the values",
             "note: a and b each learn lengths, in classes; c learns nothing",
         ]
@@ -621,7 +622,7 @@ fn rows_that_were_deleted_while_they_are_read_are_no_fault_of_clouds() {
     }
 }
 
-/// The paper's Listings 1 and 2 (section III.A), with texts in single quotes.
+/// The paper's Listings 1 and 2 (section III.A), with texts in single quotes, and clouds by their names where the paper has addresses.
 #[test]
 fn the_papers_listings_run() {
     let mut world = World::new();

@@ -33,8 +33,8 @@ fn plans_and_leakage_say_what_runs_where() {
         "people|a|at rest|how many rows and columns there are, as what each column is coded, which rows come, move and go together, and when; \
          of the catalogue how many entries come and go with each change, and the classes of their lengths",
         "people|a|from all queries|which columns each question is about, which rows it concerns, for how many values or characters it asks, \
-         which questions ask for the same, and which rows are asked for because another cloud does not show them",
-        "people|a|at rest|name: which are equal",
+         which questions ask for the same, of orders in how many blocks of four bits two bounds agree, and which rows are asked for because another cloud does not show them",
+        "people|a|at rest|name: which are equal (and how often each comes)",
         "people|b|at rest|name: lengths, in classes",
         "people|a|from this query|name: which rows have one of 1 values, and whether it was asked before",
         "people|a|from this query|which rows are fetched, and of how many columns",
@@ -75,6 +75,34 @@ fn whatever_is_asked_of_clouds_can_be_explained() {
     }
 }
 
+/// A question of orders shows more than which rows it finds, also where it asks for one value.
+#[test]
+fn what_orders_show_is_said_of_each_question() {
+    let mut world = World::new();
+    let told = "age INT FOR (range)) WITH (engine = 'dispersed', clouds = 'a, b, c', key_backup = 'none')";
+    world.database.ask(&format!("CREATE TABLE t (id INT, {told}"));
+    let notices = world.database.session.take_notices().join("\n");
+    assert!(
+        notices.contains("how they compare with each question (and the first four bits in which they differ)"),
+        "{notices}"
+    );
+    let shows =
+        |with: &str| format!("age: how each value compares with {with}, the first four bits in which they differ");
+    for (question, line) in [
+        ("age = 5", shows("one value")),
+        ("age > 5", shows("each end of the range")),
+        ("age BETWEEN 5 AND 7", shows("each end of the range")),
+    ] {
+        let told = world.database.ask(&format!("EXPLAIN LEAKAGE SELECT id FROM t WHERE {question}"));
+        let of_age: Vec<&str> = told.lines().filter(|line| line.contains("|from this query|age: ")).collect();
+        let is_it = |told: &&str| told.ends_with(&format!("{line}, and whether it was asked before"));
+        assert!(!of_age.is_empty() && of_age.iter().all(is_it), "{question}: {told}");
+    }
+    let told = world.database.ask("EXPLAIN LEAKAGE SELECT id FROM t");
+    assert!(told.contains("from all queries|age: the order of all that was asked for"), "{told}");
+    assert!(told.contains("of each value and what was asked for the first four bits in which they differ"), "{told}");
+}
+
 /// Two codes answer how a text begins: orders show how it compares, too.
 #[test]
 fn beginnings_are_asked_of_the_code_that_shows_less() {
@@ -83,7 +111,11 @@ fn beginnings_are_asked_of_the_code_that_shows_less() {
     for (table, uses, learns) in [
         ("begins", "prefix", "which texts begin as the question says"),
         ("either", "prefix, range", "which texts begin as the question says"),
-        ("compares", "range", "how each value compares with the ends of the range"),
+        (
+            "compares",
+            "range",
+            "how each value compares with each end of the range, the first four bits in which they differ",
+        ),
     ] {
         world.database.ask(&format!("CREATE TABLE {table} (id INT PRIMARY KEY, x TEXT FOR ({uses})) {with}"));
         world.database.ask(&format!("INSERT INTO {table} VALUES (1, 'abc'), (2, 'abd'), (3, 'acd'), (4, NULL)"));
@@ -164,7 +196,10 @@ fn no_cloud_is_left_out_of_what_is_learned() {
         assert!(names.iter().all(|name| who.contains(name.as_str())), "{who:?}");
         assert_eq!(who.len(), names.len() + several);
         for cloud in ["n8", "n9"] {
-            assert!(told.contains(&format!("|{cloud}|at rest|t: which are equal")), "{told}");
+            assert!(
+                told.contains(&format!("|{cloud}|at rest|t: which are equal (and how often each comes)")),
+                "{told}"
+            );
         }
         let notices = world.database.session.take_notices().join("\n");
         assert_eq!(notices.contains(&format!("{left_out} coalitions more")), left_out > 0, "{notices}");
