@@ -326,7 +326,7 @@ fn rekey_watched(options: Options, progress: Progress<'_>, reached: &mut dyn FnM
     if let Freshness::Behind(permitted) = freshness {
         return Err(permitted.refusal);
     }
-    volume.settle(&recovered.snapshot())?;
+    volume.settle_begun(&recovered.snapshot())?;
     let temporary = Temporary::create(&path, geometry_of(&volume.opened().header.layout)?)?;
     let _temporary_lock = temporary.lock()?;
     let filled = reseal(&volume, &recovered.snapshot(), &temporary, progress)?;

@@ -112,7 +112,7 @@ impl Database {
         if let Some(told) = Rollbacks::of(&newest)?.unaccepted() {
             volume.options.note(&told.to_string());
         }
-        let settled = volume.settle(&newest)?;
+        let settled = volume.settle_begun(&newest)?;
         if let Some((copy, _)) = settled.fault {
             volume
                 .options

@@ -230,6 +230,16 @@ impl Volume {
         Ok(self.opened().unlocked.settle(&RootDigests::decode(&digests))?)
     }
 
+    /// As [`Volume::settle`], for whoever begins with a key: one that a change which was cut short has replaced opens nothing any more.
+    pub(crate) fn settle_begun(&self, view: &dyn View) -> Result<Settled> {
+        let settled = self.settle(view)?;
+        match self.opened().unlocked.is_opened_by_a_replaced_slot(&settled) {
+            true => Err(Error::new(Kind::WrongKey, "this key was replaced, by a change that was cut short")
+                .advise("open it with the new key, which finishes the change")),
+            false => Ok(settled),
+        }
+    }
+
     /// The counter of this database, where it has one and somebody said where it is kept.
     pub(crate) fn counter(&self) -> Result<Option<Box<dyn HostCounter>>> {
         match (self.counter_kind(), &self.options.counter) {

@@ -283,6 +283,12 @@ impl Unlocked {
         Ok(Settled { header: header.clone(), slot, fault: self.fault(target), unfinished: None })
     }
 
+    /// Whether the slot that was opened is not in the header that holds: during a change that was cut short it stands in the copy that is
+    /// to be written yet, and whoever finishes the change ends it. A host refuses it at once, so that one key is in force at a time.
+    pub fn is_opened_by_a_replaced_slot(&self, settled: &Settled) -> bool {
+        self.slot.is_some() && settled.slot.is_none()
+    }
+
     /// Begins to put `new` in the place of the header that holds.
     ///
     /// # Panics

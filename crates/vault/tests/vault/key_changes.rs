@@ -29,13 +29,17 @@ fn change() -> Change {
 impl Change {
     fn open(&self) -> (Unlocked, Settled) {
         let secrets = [Secret::KeyFile(&self.made.key_file), Secret::KeyFile(&self.new_key)];
-        // Whichever key is the one by now: a person has both.
+        // Whichever key is the one by now: a person has both, and one is in force.
         let tries = secrets.iter().map(|secret| {
             let unlocked = read_headers(&self.made.medium)?.unlock(&[*secret], &COST)?;
             let settled = unlocked.settle(&self.root)?;
             Ok::<_, counterfoil_vault::HeaderError>((unlocked, settled))
         });
-        tries.filter_map(Result::ok).next().expect("the database opens with the old key or the new one")
+        let in_force =
+            tries.filter_map(Result::ok).filter(|(unlocked, settled)| !unlocked.is_opened_by_a_replaced_slot(settled));
+        let mut in_force: Vec<_> = in_force.collect();
+        assert_eq!(in_force.len(), 1, "the database opens with the old key or the new one");
+        in_force.remove(0)
     }
 
     /// Does one step; of a write only the first `reach` bytes.
