@@ -38,6 +38,7 @@ pub fn run(context: &Context, arguments: &Export) -> Result<()> {
     let mut connection = database.connect()?;
     let rows = connection.query(&sql, &[])?;
     let count = write_file(rows, &style, path)?;
+    notices(&mut connection);
     if path.as_os_str() != "-" {
         terminal::done(format_args!("{}: {}", path.display(), counted(count, "row")));
     }
@@ -147,7 +148,16 @@ pub const RECORDS_FOLDER: &str = "records";
 
 fn one_table(connection: &mut Connection, table: &str, style: &Style, path: &Path) -> Result<u64> {
     let rows = connection.query(&format!("SELECT * FROM {}", quoted(table)), &[])?;
-    write_file(rows, style, path)
+    let count = write_file(rows, style, path)?;
+    notices(connection);
+    Ok(count)
+}
+
+/// What was said beside the rows, of clouds above all.
+fn notices(connection: &mut Connection) {
+    for notice in connection.take_notices() {
+        terminal::note(format_args!("{notice}"));
+    }
 }
 
 fn file_name(number: usize, table: &str, format: Format) -> String {

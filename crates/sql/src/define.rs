@@ -72,6 +72,9 @@ impl Session {
         if let Some(engine) = engine.as_ref().filter(|engine| engine.name == dispersed::ENGINE) {
             return self.create_dispersed(create, name, engine.clone());
         }
+        if let Some(query) = &create.query {
+            self.follow(query)?;
+        }
         self.change(|session, change| {
             if session.taken(change, &name, create.if_not_exists)? {
                 return Ok(Outcome::Done("CREATE TABLE"));

@@ -19,6 +19,7 @@
 //!
 //! Codings, and what clouds may be believed, are a matter of `counterfoil_disperse`; here are SQL, transactions and queries.
 
+mod again;
 mod apart;
 mod asked_where;
 mod before;

@@ -62,6 +62,9 @@ impl Session {
         if !matches!(statement, Statement::Query(_)) {
             return Err(Error::NotSupported("EXPLAIN of anything but queries, INSERT, UPDATE and DELETE".into()));
         }
+        if how.analyze {
+            self.follow(statement)?;
+        }
         let direct = self.direct_scan(statement, parameters)?;
         let is_direct = direct.is_some();
         let physical = match direct {

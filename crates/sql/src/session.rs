@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use counterfoil_log::{Snapshot, View as _, record_space};
 use counterfoil_relation::Named;
+use datafusion::execution::SendableRecordBatchStream;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::sqlparser::ast::{SetExpr, Statement};
 
@@ -369,8 +370,12 @@ impl Session {
         if set_config::is_asked(&statement) {
             return self.set_config(statement);
         }
-        let plan = self.plan_of(statement)?;
-        self.rows(&plan).map(Outcome::Rows)
+        self.rows_of(statement).map(Outcome::Rows)
+    }
+
+    /// Whether statements see what others commit.
+    pub(crate) fn sees_what_comes(&self) -> bool {
+        self.guard.transaction.sees_what_comes()
     }
 
     /// Plans a query over what the next statement sees.
@@ -394,12 +399,21 @@ impl Session {
 
     /// Starts a plan, or runs it to its end.
     pub(crate) fn rows_read(&mut self, plan: &LogicalPlan, at_once: bool) -> Result<Rows> {
-        let mut stream = self.planner.stream(plan)?;
+        let mut stream = self.started(plan)?;
         if at_once {
             stream = self.planner.read_ahead(stream)?;
         }
+        Ok(self.rows_from(plan, stream))
+    }
+
+    pub(crate) fn started(&mut self, plan: &LogicalPlan) -> Result<SendableRecordBatchStream> {
+        self.planner.stream(plan)
+    }
+
+    /// The rows of a plan, from a stream of them.
+    pub(crate) fn rows_from(&self, plan: &LogicalPlan, stream: SendableRecordBatchStream) -> Rows {
         let schema = types::marked(&stream.schema(), plan.schema().as_arrow());
-        Ok(Rows::stream(schema, stream, self.guard.engine.executor.clone(), self.planner.interrupt.clone()))
+        Rows::stream(schema, stream, self.guard.engine.executor.clone(), self.planner.interrupt.clone())
     }
 
     /// Keeps bytes under a name in the users' record store, as a statement of this session.

@@ -338,6 +338,10 @@ fn columns_before_as(statement: &[TokenWithSpan], words: &[usize]) -> Option<Col
         return None;
     }
     let open = words.iter().position(|at| statement[*at].token == Token::LParen)?;
+    // Behind AS a parenthesis is of the query: `AS SELECT sum(n) AS n`.
+    if (0..open).any(|place| keyword(statement, words, place) == Some(Keyword::AS)) {
+        return None;
+    }
     let close = open + words[open..].iter().position(|at| statement[*at].token == Token::RParen)?;
     let names = &words[open + 1..close];
     let listed = names.iter().enumerate().all(|(place, at)| match &statement[*at].token {

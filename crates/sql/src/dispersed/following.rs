@@ -49,23 +49,27 @@ impl Session {
         if !self.guard.transaction.sees_what_comes() {
             return Ok(());
         }
-        let (mut names, mut seen) = (Names::default(), BTreeSet::new());
+        let tables = self.dispersed_tables(query)?;
+        tables.iter().try_for_each(|table| self.follow_table(table, false))
+    }
+
+    /// The dispersed tables that a query names, and the views that it names.
+    pub(super) fn dispersed_tables(&self, query: &impl Visit) -> Result<Vec<Arc<Table>>> {
+        let (mut names, mut seen, mut tables) = (Names::default(), BTreeSet::new(), Vec::new());
         _ = query.visit(&mut names);
+        // No transaction sees this state for good: what is learned is committed behind it.
+        let view = self.guard.engine.store.snapshot()?;
         while let Some(name) = names.0.pop_first() {
             if !seen.insert(name.clone()) {
                 continue;
             }
-            // No transaction sees this state for good: what is learned is committed behind it.
-            let view = self.guard.engine.store.snapshot()?;
-            let named = self.engine().relations.named(&view, statement::plain(&name)).map_err(Error::Relation)?;
-            drop(view);
-            match named {
-                Some(Named::Table(table)) if is_dispersed(&table) => self.follow_table(&table, false)?,
+            match self.engine().relations.named(&view, statement::plain(&name)).map_err(Error::Relation)? {
+                Some(Named::Table(table)) if is_dispersed(&table) => tables.push(table),
                 Some(Named::View(view)) => _ = statement::parse(&view.sql)?.visit(&mut names),
                 _ => {}
             }
         }
-        Ok(())
+        Ok(tables)
     }
 
     /// `at_once`: however short a time ago that was done.

@@ -136,7 +136,7 @@ fn of_change(verb: &str) -> &'static str {
 /// What is learned when clouds are asked whether a key is there.
 fn of_key(placement: &Placement, coalition: &[usize], column: &Column, verb: &str) -> Option<String> {
     let fragment = placement.fragment(column.id, Coding::Tag)?;
-    let whose = if verb == "Insert" { "that comes" } else { "that comes in its place, where the key changes" };
+    let whose = if verb == "Insert" { "that comes" } else { "that comes in its place" };
     fragment.holders.iter().any(|holder| coalition.contains(holder)).then(|| {
         let asked = "and whether it was asked before, whether the row is taken or refused";
         format!("{}: which rows have the key of a row {whose}, {asked}", column.name)

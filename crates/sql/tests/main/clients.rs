@@ -548,6 +548,13 @@ fn whoever_reads_sees_what_others_have_told() {
     assert_eq!(other.ask("SELECT count(*) FROM t AS u WHERE id = 2"), "0");
     assert_eq!(one.ask("UPDATE t SET n = 301 WHERE id = 3"), "UPDATE 1");
     assert_eq!(other.ask("SELECT n FROM v"), "301");
+    // A table that is made of a query has what it has, and what is explained by running it is run.
+    assert_eq!(one.ask("UPDATE t SET n = 302 WHERE id = 3"), "UPDATE 1");
+    assert_eq!(other.ask("CREATE TABLE made AS SELECT sum(n) AS n FROM t"), "SELECT 1");
+    assert_eq!(other.ask("SELECT n FROM made"), "302");
+    assert_eq!(one.ask("UPDATE t SET n = 301 WHERE id = 3"), "UPDATE 1");
+    let explained = other.ask("EXPLAIN ANALYZE SELECT sum(n) FROM t");
+    assert!(explained.contains("added up at clouds"), "{explained}");
     // Clouds that are away change nothing.
     world.set_there("a", false);
     assert_eq!(other.ask("SELECT id, n FROM t ORDER BY id"), "3|301");

@@ -345,15 +345,23 @@ fn sums_are_never_of_other_rows_whatever_changes_while_clouds_are_asked() {
     let (mut database, clouds) = fickle();
     database.ask("CREATE TABLE t (id INT PRIMARY KEY, n INT FOR (sum)) WITH (engine = 'dispersed', clouds = 'f0')");
     database.ask("INSERT INTO t VALUES (1, 10), (2, 20)");
-    let mut other = database.connect();
-    *clouds.0[0].at_sum.lock() = Some(Box::new(move || {
-        // As many rows, but others.
-        assert_eq!(
-            ask(&mut other, "DELETE FROM t WHERE id = 1; INSERT INTO t VALUES (3, 30)", &[]),
-            "DELETE 1\nINSERT 1"
-        );
-    }));
-    let answer = database.ask("SELECT sum(n) FROM t");
+    let meanwhile = |gone: u32, comes: u32| {
+        let mut other = database.connect();
+        *clouds.0[0].at_sum.lock() = Some(Box::new(move || {
+            // As many rows, but others.
+            let sql = format!("DELETE FROM t WHERE id = {gone}; INSERT INTO t VALUES ({comes}, {comes}0)");
+            assert_eq!(ask(&mut other, &sql, &[]), "DELETE 1\nINSERT 1");
+        }));
+    };
+    // It is asked again by itself, of what is there then.
+    meanwhile(1, 3);
+    let mut reader = database.connect();
+    assert_eq!(ask(&mut reader, "SELECT sum(n) FROM t", &[]), "50");
+    meanwhile(2, 4);
+    assert_eq!(ask(&mut reader, "BEGIN; SELECT sum(n) FROM t; COMMIT", &[]), "BEGIN\n70\nCOMMIT");
+    // A transaction that sees one state cannot see another one.
+    meanwhile(3, 5);
+    let answer = ask(&mut reader, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT sum(n) FROM t", &[]);
     assert!(answer.contains("ask again"), "{answer}");
-    assert_eq!(database.ask("SELECT sum(n) FROM t"), "50");
+    assert_eq!(ask(&mut reader, "ROLLBACK; SELECT sum(n) FROM t", &[]), "ROLLBACK\n90");
 }

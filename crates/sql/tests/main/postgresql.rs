@@ -180,6 +180,7 @@ fn statements_are_written_as_for_postgresql() {
     database.expect(&[
         ("VACUUM ANALYZE t; VACUUM (FULL, ANALYZE) t; VACUUM VERBOSE", "VACUUM\nVACUUM\nVACUUM"),
         ("CREATE TABLE w (x, y) AS SELECT a, a * 2 FROM t; SELECT x, y FROM w ORDER BY x", "SELECT 2\n1|2\n2|4"),
+        ("CREATE TABLE one AS SELECT sum(a) AS n, max(a) AS most FROM t; SELECT n, most FROM one", "SELECT 1\n3|2"),
         ("TABLE t", "1\n2"),
         ("SELECT a FROM t WHERE a IN (VALUES (1), (3)) OR a NOT IN (VALUES (2), (1))", "1"),
         ("SELECT a FROM t ORDER BY a FETCH FIRST (1) ROWS ONLY", "1"),
