@@ -56,6 +56,7 @@ mod scan;
 mod sums;
 mod tidying;
 mod turns;
+mod undone;
 mod unreadable;
 mod waiting;
 mod whose;

@@ -56,6 +56,7 @@ impl Session {
             Some(Named::Table(table)) if is_dispersed(&table) => table,
             _ => return Ok(()),
         };
+        self.undoes_nothing(&view, &table)?;
         drop(view);
         self.lease(&table).map(drop)
     }
