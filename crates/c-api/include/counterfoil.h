@@ -240,13 +240,15 @@ int counterfoil_tables_delete(counterfoil_tables *tables, const char *name, cons
 int counterfoil_tables_commit(counterfoil_tables *tables);
 int counterfoil_tables_roll_back(counterfoil_tables *tables);
 
-/* Runs a compiled plan (SPEC.md, "Compiled plans") with so much of the memory, 32 KB at least, and calls `row` for each row of the
- * answer. The values are there until it returns; what it returns other than 0 ends the answer and is returned. */
+/* Runs a compiled plan (SPEC.md, "Compiled plans") with so much of the memory, 16 KB at least in a library built with the feature
+ * `small` and 32 KB in any other, and calls `row` for each row of the answer. The values are there until it returns; what it returns
+ * other than 0 ends the answer and is returned. Nothing is put aside: what cannot be sorted or grouped in that memory is refused
+ * (MEMORY), and so is less than the least; rows may have been handed over before. */
 int counterfoil_tables_ask(counterfoil_tables *tables, const void *plan, size_t plan_bytes, size_t memory_bytes,
                            int (*row)(void *context, const counterfoil_value *values, uint32_t count), void *context);
 
 /* One step of what is due after changes, or of a reorganization: tables and indexes in one piece each. A commit of its own; none
- * must be under way. 1 if there is more to do, 0 if not. */
+ * must be under way. 1 if there is more to do, 0 if not. Not a purge: blocks that it leaves are erased when they are taken again. */
 int counterfoil_tables_maintain(counterfoil_tables *tables);
 int counterfoil_tables_reorganize(counterfoil_tables *tables);
 
