@@ -9,6 +9,7 @@
 //! counterfoil-bench-device wear [COMMITS]    how evenly blocks wear (1,000,000 commits unless told)
 //! counterfoil-bench-device milo [ROWS [FOLDER]]          MILo-DB: inserts, 18 queries, reorganization (1,000,000 rows in T0 unless told)
 //! counterfoil-bench-device milo-held [ROWS]              the same with all that ours keeps in 64 KB
+//! counterfoil-bench-device milo-maintained [ROWS]        the bounded steps of a reorganization alone
 //! counterfoil-bench-device milo-indexes [ROWS [FOLDER]]  MILo-DB's four index schemes and ours (300,000 rows unless told)
 //! counterfoil-bench-device plots FOLDER      the curves of both papers, as SVG; those of MILo-DB alone where a FOLDER is given above
 //! ```
@@ -67,8 +68,10 @@ fn run(words: &[&str]) -> Result<(), Failure> {
         ["milo", rows, folder] => milo::print(rows.parse()?, milo::Held::Answers, Some(folder.as_ref()))?,
         ["milo-held"] => milo::print(milo::ROWS_IN_FULL, milo::Held::Everything, None)?,
         ["milo-held", rows] => milo::print(rows.parse()?, milo::Held::Everything, None)?,
+        ["milo-maintained"] => milo::maintained(milo::ROWS_IN_FULL)?,
+        ["milo-maintained", rows] => milo::maintained(rows.parse()?)?,
         _ => {
-            return Err("usage: counterfoil-bench-device [drm | profile | prices | wear [COMMITS] | milo [ROWS [FOLDER]] | milo-held [ROWS] | milo-indexes [ROWS [FOLDER]] | plots FOLDER]"
+            return Err("usage: counterfoil-bench-device [drm | profile | prices | wear [COMMITS] | milo [ROWS [FOLDER]] | milo-held [ROWS] | milo-maintained [ROWS] | milo-indexes [ROWS [FOLDER]] | plots FOLDER]"
                 .into());
         }
     }

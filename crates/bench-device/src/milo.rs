@@ -49,6 +49,12 @@ pub fn print(rows: u64, held: Held, folder: Option<&Path>) -> Result<(), Failure
     folder.map_or(Ok(()), |folder| plots::section7(&settings, folder))
 }
 
+/// Prints what is worked off in section 7.5 without a VACUUM.
+pub fn maintained(rows: u64) -> Result<(), Failure> {
+    println!("\n### MILo-DB's section 7.5, {rows} rows in T0, counted clock of its token");
+    section7::print_maintained(rows, Held::Answers)
+}
+
 /// Draws all figures into a folder.
 pub fn draw(folder: &Path) -> Result<(), Failure> {
     plots::indexes(INDEXED_ROWS_IN_FULL, &figure8::measured(INDEXED_ROWS_IN_FULL)?, folder)?;

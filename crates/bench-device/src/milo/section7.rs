@@ -5,7 +5,7 @@ use super::data::{Change, Data};
 use super::figure7::{self, TABLES};
 use super::paper::Database;
 use super::table1::{self, Query};
-use super::token::{Answer, Held, Token};
+use super::token::{Answer, Held, Left, Steps, Token};
 use crate::Failure;
 
 /// Rows of T0 that are fresh, of each million; what the geometric mean of ours over the paper's is to be.
@@ -174,6 +174,60 @@ pub fn print(rows: u64, held: Held) -> Result<Vec<Setting>, Failure> {
     })
 }
 
+/// A tidy database of ours to which rows have been added one by one, for a T0 of so many rows.
+fn grown(rows: u64, fresh: u64, held: Held) -> Result<(Token, Data), Failure> {
+    let mut token = Token::loaded(rows - fresh, held)?;
+    let mut data = Data::loaded(rows - fresh);
+    token.maintained()?;
+    for (table, known) in TABLES.iter().enumerate() {
+        let count = known.rows(fresh).min(fresh);
+        data.add(table, count);
+        (0..count).try_for_each(|_| token.insert(known.name))?;
+    }
+    Ok((token, data))
+}
+
+/// Prints section 7.5 without what VACUUM does about deletes and updates: all steps that were due by themselves since the last one, rows
+/// worn as ever; and the merges of a VACUUM, no row deleted or updated, so that rows stay where they are.
+pub fn print_maintained(rows: u64, held: Held) -> Result<(), Failure> {
+    println!("\n#### 7.5: without a renewal of rows\n");
+    println!(
+        "| fresh rows in T0 | what | steps | minutes | times {CALIBRATION} | GB read | GB written | the longest step, ms | then: rows deleted, images updated, MB of both | then: runs of indexes, MB of them, entries in none | goal, of a million |"
+    );
+    println!("|{}", "---|".repeat(11));
+    let goals = ["0.5 min, 0.06 GB", "0.75 min, 0.1 GB"];
+    for (fresh, goal) in fresh_sizes(rows).into_iter().skip(1).zip(goals) {
+        let (mut token, data) = grown(rows, fresh, held)?;
+        data.changes(CHANGES * rows / figure7::ROWS).iter().try_for_each(|change| token.wear(change))?;
+        let steps = token.maintained()?;
+        maintained(fresh, "steps that were due", &steps, &token.left()?, goal);
+        let (mut token, _) = grown(rows, fresh, held)?;
+        token.maintained()?;
+        let steps = token.merged()?;
+        maintained(fresh, "a VACUUM's steps, nothing deleted or updated", &steps, &token.left()?, goal);
+    }
+    Ok(())
+}
+
+fn maintained(fresh: u64, what: &str, steps: &Steps, left: &Left, goal: &str) {
+    let minutes = steps.milliseconds / 60_000.0;
+    println!(
+        "| {fresh} | {what} | {} | {minutes:.3} | {:.3} | {:.4} | {:.4} | {:.0} | {}, {}, {:.2} | {} of {}, {:.1}, {} | {goal} |",
+        steps.count,
+        minutes * CALIBRATION,
+        steps.read_bytes as f64 / 1e9,
+        steps.program_bytes as f64 / 1e9,
+        steps.longest,
+        left.deleted,
+        left.updates,
+        left.log_bytes as f64 / 1e6,
+        left.runs,
+        left.indexes,
+        left.run_bytes as f64 / 1e6,
+        left.fresh_entries
+    );
+}
+
 fn queries(setting: &Setting, goal: f64) {
     println!("\n#### 7.4: {} fresh rows in T0\n", setting.fresh);
     println!(
@@ -286,5 +340,17 @@ mod tests {
         assert!(queries.filter(|cost| cost.milliseconds() > 0.0).count() >= 34, "queries read");
         let Spent { theirs, ours } = setting.reorganized;
         assert!(theirs.meters.programs > 0 && ours.meters.programs > 0, "a reorganization writes");
+    }
+
+    /// Where nothing was deleted or updated, a VACUUM writes the runs of indexes anew and no rows.
+    #[test]
+    fn merges_leave_rows_where_they_are() {
+        let (mut token, _) = grown(20_000, 2000, Held::Answers).expect("a database");
+        token.maintained().expect("steps that are due");
+        let steps = token.merged().expect("a VACUUM");
+        let left = token.left().expect("what is left");
+        let image_bytes = 160 * 20_000;
+        assert!(steps.count > 0 && left.runs <= left.indexes && (left.deleted, left.updates) == (0, 0));
+        assert!(steps.program_bytes < image_bytes, "{} bytes", steps.program_bytes);
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use counterfoil_flash_sim::{Part, Scenario, SimulatedDevice};
 use counterfoil_log::{Counting, Layout, Media, NoPins, Settings, Writer, create};
 use counterfoil_relation::{
-    Action, Comparison, Constant, ContainerScratch, Error, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable,
-    Output, Place, Plan, Relations, RowBatch, RowBuilder, RowId, Source, Table, Test, Type, ValueRef,
+    Action, Comparison, Constant, ContainerScratch, Error, IndexUse, NewColumn, NewForeignKey, NewIndex, NewKey,
+    NewTable, Output, Place, Plan, Relations, RowBatch, RowBuilder, RowId, Source, Table, Test, Type, Vacuum, ValueRef,
 };
 use counterfoil_vault::{DangerFixedEntropy, DatabaseId, MemoryCounter, Suite, Vault, VolumeKey};
 
@@ -62,6 +62,39 @@ pub struct Answer {
     pub by: Vec<String>,
 }
 
+/// What steps of maintenance came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Steps {
+    pub count: u64,
+    pub milliseconds: f64,
+    pub longest: f64,
+    pub read_bytes: u64,
+    pub program_bytes: u64,
+}
+
+impl Steps {
+    fn add(&mut self, is_one: bool, cost: &Cost) {
+        self.count += u64::from(is_one);
+        self.milliseconds += cost.milliseconds();
+        self.longest = self.longest.max(cost.milliseconds());
+        self.read_bytes += cost.meters.read_bytes;
+        self.program_bytes += cost.meters.program_bytes;
+    }
+}
+
+/// What is left beside rows and one run for each index, of all tables.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Left {
+    pub deleted: u64,
+    pub updates: u64,
+    pub log_bytes: u64,
+    pub indexes: usize,
+    pub runs: usize,
+    pub run_bytes: u64,
+    /// Entries that no run has yet.
+    pub fresh_entries: u64,
+}
+
 /// A token.
 pub struct Token {
     device: SimulatedDevice,
@@ -73,6 +106,8 @@ pub struct Token {
     scale: u64,
     /// The next row of each table.
     next: BTreeMap<&'static str, u64>,
+    /// Maintenance since it was asked for last.
+    steps: Steps,
 }
 
 impl Token {
@@ -102,7 +137,8 @@ impl Token {
         let (writer, relations) = created(&device)?;
         let relations = relations.with_new_bytes(held.new_bytes());
         let next = TABLES.iter().map(|table| (table.name, 0)).collect();
-        let mut token = Token { device, writer, relations, held, tables: BTreeMap::new(), scale: rows, next };
+        let (tables, steps) = (BTreeMap::new(), Steps::default());
+        let mut token = Token { device, writer, relations, held, tables, scale: rows, next, steps };
         for table in &TABLES {
             token.create(table)?;
         }
@@ -110,7 +146,57 @@ impl Token {
     }
 
     fn change<T>(&mut self, body: impl FnOnce(&Relations, &mut Writer) -> Result<T, Error>) -> Result<T, Failure> {
-        change(&self.relations, &mut self.writer, body)
+        let done = commit(&self.relations, &mut self.writer, body)?;
+        self.maintain()?;
+        Ok(done)
+    }
+
+    /// A step of what is due; whether there was one.
+    fn maintain(&mut self) -> Result<bool, Failure> {
+        let before = self.cost();
+        let is_one = maintain(&self.relations, &mut self.writer)?;
+        self.steps.add(is_one, &self.cost().since(&before));
+        Ok(is_one)
+    }
+
+    /// Steps until nothing is due any more; all that there were since this was called last.
+    pub fn maintained(&mut self) -> Result<Steps, Failure> {
+        while self.maintain()? {}
+        Ok(std::mem::take(&mut self.steps))
+    }
+
+    /// A VACUUM of all tables, a step and a commit at a time.
+    pub fn merged(&mut self) -> Result<Steps, Failure> {
+        let mut steps = Steps::default();
+        for id in self.tables.values().map(|table| table.id) {
+            let mut vacuum = Vacuum::of(id);
+            loop {
+                let before = self.cost();
+                let step = |relations: &Relations, writer: &mut Writer| relations.vacuum_step(writer, &mut vacuum);
+                let is_one = commit(&self.relations, &mut self.writer, step)?;
+                steps.add(is_one, &self.cost().since(&before));
+                if !is_one {
+                    break;
+                }
+            }
+        }
+        Ok(steps)
+    }
+
+    /// What the steps leave.
+    pub fn left(&self) -> Result<Left, Failure> {
+        let mut left = Left::default();
+        for table in self.tables.values() {
+            let used = self.relations.figures(&self.writer, table)?;
+            left.deleted += used.deleted;
+            left.updates += used.updates;
+            left.log_bytes += used.log_bytes;
+            left.indexes += used.indexes.len();
+            left.run_bytes += used.indexes.iter().map(IndexUse::bytes).sum::<u64>();
+            left.runs += used.indexes.iter().map(|index| index.runs.len()).sum::<usize>();
+            left.fresh_entries += used.indexes.iter().map(|index| index.fresh_rows).sum::<u64>();
+        }
+        Ok(left)
     }
 
     fn create(&mut self, table: &figure7::Table) -> Result<(), Failure> {
@@ -271,17 +357,33 @@ pub fn change<T>(
     writer: &mut Writer,
     body: impl FnOnce(&Relations, &mut Writer) -> Result<T, Error>,
 ) -> Result<T, Failure> {
+    let done = commit(relations, writer, body)?;
+    maintain(relations, writer)?;
+    Ok(done)
+}
+
+fn commit<T>(
+    relations: &Relations,
+    writer: &mut Writer,
+    body: impl FnOnce(&Relations, &mut Writer) -> Result<T, Error>,
+) -> Result<T, Failure> {
     writer.begin()?;
     let done = body(relations, writer)?;
     writer.commit()?;
     relations.committed(writer);
+    Ok(done)
+}
+
+/// A step of what is due, in a commit of its own; whether there was one.
+fn maintain(relations: &Relations, writer: &mut Writer) -> Result<bool, Failure> {
     writer.begin()?;
-    match relations.maintain(writer)? {
+    let is_one = relations.maintain(writer)?;
+    match is_one {
         true => drop(writer.commit()?),
         false => writer.rollback(),
     }
     relations.committed(writer);
-    Ok(done)
+    Ok(is_one)
 }
 
 /// What is shown of a row of an answer.
