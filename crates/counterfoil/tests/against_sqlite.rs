@@ -3,6 +3,7 @@
 mod cell;
 mod flights;
 mod linked;
+mod milo;
 mod queries;
 mod scripts;
 mod subqueries;

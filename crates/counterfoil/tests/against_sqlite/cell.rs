@@ -1,11 +1,12 @@
 //! Values as both databases have them, and the two databases behind one small face.
 
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use counterfoil::arrow::array::{Array, AsArray, RecordBatch};
 use counterfoil::arrow::datatypes::{DataType, Float32Type, Float64Type};
 use counterfoil::arrow::util::display::{ArrayFormatter, FormatOptions};
-use counterfoil::{Connection, Database, Options};
+use counterfoil::{Connection, Database, Kind, Options, TableUse};
 
 /// One value of an answer.
 #[derive(Clone, Debug)]
@@ -36,7 +37,7 @@ pub trait Peer {
 
 pub struct Ours {
     connection: Connection,
-    _database: Database,
+    database: Database,
 }
 
 impl Ours {
@@ -45,8 +46,33 @@ impl Ours {
     }
 
     pub fn with(options: Options) -> Ours {
-        let database = Database::create(options).unwrap();
-        Ours { connection: database.connect().unwrap(), _database: database }
+        Ours::of(Database::create(options).unwrap())
+    }
+
+    pub fn open(options: Options) -> Ours {
+        Ours::of(Database::open(options).unwrap())
+    }
+
+    fn of(database: Database) -> Ours {
+        Ours { connection: database.connect().unwrap(), database }
+    }
+
+    /// How tables are kept, by name.
+    pub fn kept(&self) -> Vec<(String, TableUse)> {
+        self.database.inspect().unwrap().relations
+    }
+
+    /// A reorganization, called off once it has asked so often whether it is, as it does a few times a step; whether it ended before.
+    pub fn vacuum(&mut self, asks: usize) -> bool {
+        let left = AtomicUsize::new(asks);
+        let one_less = move || left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        self.connection.ask_while_waiting(move || one_less().is_err());
+        let ended = self.connection.execute("VACUUM", &[]);
+        self.connection.ask_while_waiting(|| false);
+        if let Err(error) = &ended {
+            assert_eq!(error.kind(), Kind::Interrupted, "{error}");
+        }
+        ended.is_ok()
     }
 
     pub fn connection(&mut self) -> &mut Connection {
@@ -142,4 +168,15 @@ pub fn difference(ours: &Rows, theirs: &Rows) -> Option<String> {
         }
     }
     (ours.len() != theirs.len()).then(|| format!("{} rows, SQLite has {}", ours.len(), theirs.len()))
+}
+
+/// In an order that both sides have.
+pub fn sorted(mut rows: Rows) -> Rows {
+    rows.sort_by_cached_key(|row| row.iter().map(|cell| format!("{cell}|")).collect::<String>());
+    rows
+}
+
+/// Steps that a reorganization of tables has left.
+pub fn steps(kept: &[(String, TableUse)]) -> usize {
+    kept.iter().map(|(_, table)| table.steps.len()).sum()
 }

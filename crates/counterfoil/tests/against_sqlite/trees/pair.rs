@@ -1,15 +1,9 @@
 //! A database of ours and one of SQLite that hold the same rows.
 
-use super::super::cell::{Ours, Peer, Rows, Sqlite, difference};
+use super::super::cell::{Ours, Peer, Rows, Sqlite, difference, sorted};
 use super::super::scripts::Dice;
 use super::change::change;
 use super::table::Table;
-
-/// In an order that both sides have.
-fn sorted(mut rows: Rows) -> Rows {
-    rows.sort_by_key(|row| row.iter().map(|cell| format!("{cell}|")).collect::<String>());
-    rows
-}
 
 /// Whether an answer has an order, beyond those of windows and of what is asked within.
 fn has_order(query: &str) -> bool {
