@@ -1,8 +1,11 @@
 //! A database of ours and one of SQLite that hold the same rows.
 
-use super::super::cell::{Ours, Peer, Rows, Sqlite, difference, sorted};
+use counterfoil::TableUse;
+
+use super::super::cell::{Ours, Peer, Rows, Sqlite, difference, sorted, steps};
 use super::super::scripts::Dice;
 use super::change::change;
+use super::flood::flood;
 use super::table::Table;
 
 /// Whether an answer has an order, beyond those of windows and of what is asked within.
@@ -28,6 +31,36 @@ pub struct Pair {
     pub log: Vec<String>,
     /// Statements that did nothing for want of memory: rows that are changed together are counted.
     pub refused: usize,
+    pub reorganized: Reorganized,
+    /// For what is done to ours beside what is asked: questions stay those of their seed, however that is done.
+    pub aside: Dice,
+}
+
+/// How far reorganizations came.
+#[derive(Debug, Default)]
+pub struct Reorganized {
+    /// Those that were stopped half way: some steps were taken, and some are left.
+    pub stopped: usize,
+    /// Those of them that stopped among sorted runs, with work left for indexes.
+    pub among_runs: usize,
+    /// Those that went on with what another one had left.
+    pub resumed: usize,
+    /// Rounds of questions, and those in which indexes had sorted runs.
+    pub rounds: usize,
+    pub of_runs: usize,
+    /// Whether the last one was stopped half way.
+    is_half_way: bool,
+}
+
+impl Reorganized {
+    /// Counts those of another database, too.
+    pub fn add(&mut self, other: &Reorganized) {
+        self.stopped += other.stopped;
+        self.among_runs += other.among_runs;
+        self.resumed += other.resumed;
+        self.rounds += other.rounds;
+        self.of_runs += other.of_runs;
+    }
 }
 
 impl Pair {
@@ -101,7 +134,7 @@ impl Pair {
             self.both(end, end);
         }
         if dice.below(6) == 0 {
-            self.vacuum(dice);
+            self.vacuum(dice.below(2) == 0);
         }
     }
 
@@ -111,14 +144,42 @@ impl Pair {
         self.ours.run(text)
     }
 
-    /// A reorganization, or as much of one as a moment allows: the next one goes on.
-    fn vacuum(&mut self, dice: &mut Dice) {
-        let is_whole = dice.below(2) == 0;
-        if !is_whole {
-            self.ours("SET statement_timeout = '1ms'").unwrap();
-        }
-        let done = self.ours("VACUUM");
-        assert!(!is_whole || done.is_ok(), "{done:?}\n{}", self.log.join(";\n"));
-        self.ours("RESET statement_timeout").unwrap();
+    /// More rows than are kept fresh, most of which go again, and a reorganization that may be stopped.
+    pub fn flood(&mut self, tables: &mut [Table]) {
+        let [ours, theirs] = flood(&mut self.aside, tables);
+        assert!(self.both(&ours, &theirs), "{}", self.log.join(";\n"));
+        let is_whole = self.aside.below(2) == 0;
+        self.vacuum(is_whole);
     }
+
+    /// A reorganization, or as much of one as a few steps are: the next one goes on.
+    fn vacuum(&mut self, is_whole: bool) {
+        let asks = if is_whole { usize::MAX } else { self.aside.below(20) as usize };
+        self.log.push(format!("VACUUM /* called off when it has asked {asks} times */"));
+        let before = steps(&self.ours.kept());
+        let has_ended = self.ours.vacuum(asks);
+        let kept = self.ours.kept();
+        let left = steps(&kept);
+        assert!(has_ended || !is_whole, "{}", self.log.join(";\n"));
+        assert!(left == 0 || !has_ended, "{left} steps are left: {kept:?}\n{}", self.log.join(";\n"));
+        let reorganized = &mut self.reorganized;
+        let is_further = left < before;
+        reorganized.resumed += usize::from(reorganized.is_half_way && is_further);
+        reorganized.is_half_way = !has_ended && left > 0 && (is_further || reorganized.is_half_way);
+        reorganized.stopped += usize::from(reorganized.is_half_way && is_further);
+        let among_runs = has_runs(&kept, |table| !table.steps.is_empty());
+        reorganized.among_runs += usize::from(reorganized.is_half_way && is_further && among_runs);
+    }
+
+    /// Notes whether indexes have sorted runs when they are asked.
+    pub fn look(&mut self) {
+        self.reorganized.rounds += 1;
+        self.reorganized.of_runs += usize::from(has_runs(&self.ours.kept(), |_| true));
+    }
+}
+
+/// Whether an index has sorted runs, of some of the tables.
+fn has_runs(kept: &[(String, TableUse)], of: impl Fn(&TableUse) -> bool) -> bool {
+    let mut indexes = kept.iter().filter(|(_, table)| of(table)).flat_map(|(_, table)| &table.indexes);
+    indexes.any(|index| !index.runs.is_empty())
 }
