@@ -172,7 +172,7 @@ fn begins(count: usize, values: &BTreeMap<u64, Option<&Value>>, asked: &[(usize,
 }
 
 /// Where a value is in the order of its kind, as far as 64 bits go.
-fn ordinal(kind: Kind, value: &Value) -> u64 {
+pub fn ordinal(kind: Kind, value: &Value) -> u64 {
     match value {
         Value::Number(number) if kind == Kind::Float => match to_float(*number) {
             float if float.is_nan() => u64::MAX,

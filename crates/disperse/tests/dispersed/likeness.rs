@@ -21,7 +21,7 @@ pub fn trit(label: &[u8], nonce: &[u8]) -> u8 {
 }
 
 /// In which block what is asked for and what is stored differ first, and how.
-fn compared(asked: &[u8], stored: &[u8]) -> (usize, Ordering) {
+pub fn compared(asked: &[u8], stored: &[u8]) -> (usize, Ordering) {
     let (nonce, trits) = stored.split_at(16);
     for (block, own) in asked.chunks_exact(17).enumerate() {
         let at = block * 16 + usize::from(own[0]) % 16;

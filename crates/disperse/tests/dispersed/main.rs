@@ -1,6 +1,8 @@
 //! Dispersed tables at clouds of all kinds: honest, silent, forgetful and lying ones.
 
 mod answers;
+mod attacked;
+mod attacker;
 mod clouds;
 mod codings;
 mod compared;
