@@ -23,7 +23,7 @@ use crate::functions;
 use crate::naming;
 use crate::parameters::{self, Unbound};
 use crate::planner;
-use crate::session::{Outcome, STACK_BYTES, Session, with_stack};
+use crate::session::{Outcome, Session, with_stack, with_stack_for};
 use crate::statement::{self, fold, ident};
 use crate::types;
 
@@ -99,8 +99,8 @@ impl Session {
             Statement::Fetch { name, .. } => Some(self.cursor_columns(&fold(name))?),
             Statement::Execute { name: Some(name), .. } => {
                 // The text says the name alone, and what it names may nest deep.
-                let described =
-                    stacker::grow(STACK_BYTES, || self.ask(&self.prepared_by(name)?.statement, &[], Vec::new()));
+                let prepared = self.prepared_by(name)?;
+                let described = with_stack_for(prepared.bytes, || self.ask(&prepared.statement, &[], Vec::new()));
                 described?.columns
             }
             _ => return self.ask(statement, &given, parameters),

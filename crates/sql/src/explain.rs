@@ -12,7 +12,7 @@ use crate::error::{Error, Named, Result};
 use crate::insert;
 use crate::naming;
 use crate::parameters;
-use crate::session::{Outcome, STACK_BYTES, Session};
+use crate::session::{Outcome, Session, with_stack_for};
 use crate::show;
 use crate::statement::{self, fold};
 use crate::value::Value;
@@ -23,7 +23,9 @@ const PREPARED_MAX: usize = 1000;
 /// A statement that PREPARE named.
 #[derive(Clone)]
 pub(crate) struct Prepared {
-    pub(crate) statement: Statement,
+    pub(crate) statement: Arc<Statement>,
+    /// Bytes of its text: by them it may nest deep.
+    pub(crate) bytes: usize,
     /// How many arguments EXECUTE gives it.
     wanted: usize,
 }
@@ -123,7 +125,8 @@ impl Session {
                 let mut statement = (**statement).clone();
                 let wanted = parameters::count(&statement).max(data_types.len());
                 parameters::declare(&mut statement, data_types)?;
-                self.prepared.insert(name, Prepared { statement, wanted });
+                let bytes = statement.to_string().len();
+                self.prepared.insert(name, Prepared { statement: Arc::new(statement), bytes, wanted });
                 Ok(Outcome::Done("PREPARE"))
             }
             Statement::Execute { name: Some(name), parameters: given, .. } => {
@@ -145,7 +148,6 @@ impl Session {
     }
 
     /// Does something with a statement that PREPARE named and the arguments that EXECUTE gives it.
-    /// What a statement that PREPARE named comes to with what it is given.
     pub(crate) fn with_prepared(
         &mut self,
         name: &ObjectName,
@@ -154,8 +156,8 @@ impl Session {
     ) -> Result<Outcome> {
         let given = given.iter().map(|expr| constant(expr, parameters)).collect::<Result<Vec<_>>>()?;
         // The text says the name alone, and what it names may nest deep.
-        stacker::grow(STACK_BYTES, || {
-            let Prepared { statement, wanted } = self.prepared_by(name)?;
+        let Prepared { statement, bytes, wanted } = self.prepared_by(name)?;
+        with_stack_for(bytes, || {
             if given.len() != wanted {
                 return Err(Error::Sql(format!("{name} wants {wanted} arguments, and {} were given", given.len())));
             }

@@ -574,7 +574,12 @@ fn is_control(statement: &Statement) -> bool {
 /// Does something with a text. What a long one says may nest deep, and so may what a short one names (a prepared statement,
 /// the rules of a table); the stack of the caller's thread may be small.
 pub(crate) fn with_stack<T>(sql: &str, body: impl FnOnce() -> T) -> T {
-    match sql.len() <= SHORT_BYTES {
+    with_stack_for(sql.len(), body)
+}
+
+/// The same for a text of so many bytes.
+pub(crate) fn with_stack_for<T>(bytes: usize, body: impl FnOnce() -> T) -> T {
+    match bytes <= SHORT_BYTES {
         true => stacker::maybe_grow(STACK_LEFT_MIN, STACK_BYTES, body),
         false => stacker::grow(STACK_BYTES, body),
     }

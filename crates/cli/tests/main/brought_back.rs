@@ -387,9 +387,9 @@ fn what_a_restored_backup_goes_on_with_is_what_comes_back() {
     ] {
         stage.refused(&["db", sql], 1, &["put back", "would undo", "restore --from", "REPAIR TABLE people"]);
     }
-    stage.good(&["restore", "--from", "dir:b", "beside", "--key-file", "shares"]);
-    assert_eq!(stage.good(&["beside", ALL]).matches("of the other day").count(), 3);
-    fs::remove_file(stage.path("beside")).expect("looked at");
+    // On another machine, which has counters of its own.
+    good_elsewhere(&stage, &["restore", "--from", "dir:b", "beside", "--key-file", "shares"]);
+    assert_eq!(good_elsewhere(&stage, &["beside", ALL]).matches("of the other day").count(), 3);
     stage.good(&["db", "REPAIR TABLE people"]);
     stage.good(&["db", "INSERT INTO people VALUES (400, 'went on', 1)"]);
     let rows = stage.good(&["db", ALL]);

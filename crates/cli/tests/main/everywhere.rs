@@ -156,7 +156,8 @@ fn all_combinations_answer_as_a_relation_does_while_clouds_are_killed_and_lie() 
         everywhere.same(FILL, &create);
         let noted = everywhere.same(QUESTIONS, &create);
         // On a busy machine any of them may be slow.
-        let is_fault = |line: &str| line.contains("cloud") && !line.contains("it is slow");
+        let is_said = |line: &str| line.contains("it is slow") || may_fail == 0 && line.contains("unverified");
+        let is_fault = |line: &str| line.contains("cloud") && !is_said(line);
         assert!(!noted.lines().any(is_fault), "{create}: {noted}");
         everywhere.without(may_fail, |everywhere| {
             everywhere.same(QUESTIONS, &create);
@@ -164,7 +165,8 @@ fn all_combinations_answer_as_a_relation_does_while_clouds_are_killed_and_lie() 
             everywhere.same(QUESTIONS, &create);
         });
         everywhere.repaired(&create);
-        assert!(!everywhere.same(QUESTIONS, &create).contains("cloud"), "{create}");
+        let noted = everywhere.same(QUESTIONS, &create);
+        assert!(!noted.lines().any(is_fault), "{create}: {noted}");
         if may_fail > 0 {
             everywhere.lie();
             let noted = everywhere.same(QUESTIONS, &create);

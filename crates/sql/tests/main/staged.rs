@@ -112,8 +112,7 @@ fn an_answer_that_was_overtaken_while_it_was_given_is_none() {
             assert_eq!(writes.ask("UPDATE t SET n = n + 1 WHERE id = 3"), "UPDATE 1");
             sent.send(writes).expect("somebody waits");
         }));
-        let told = reads.ask(narrowed);
-        assert!(told.contains("ask again"), "{told}");
+        // It is asked again by itself, of what is there by then.
         assert_eq!(reads.ask(narrowed), format!("{}", 30 + round));
         let writes = back.recv().expect("it has written");
         (one, other) = if round % 2 == 1 { (reads, writes) } else { (writes, reads) };
