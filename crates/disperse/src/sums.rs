@@ -138,23 +138,36 @@ impl Table {
             done
         })?;
         let Some(agreed) = agreed(&said, needed) else {
-            if let Some(wanted) = quorum {
-                let there =
-                    said.iter().map(|(_, own)| said.iter().filter(|(_, of)| of == own).count()).max().unwrap_or(0);
-                return Err(Unanswered::Quorum { column: column.name.clone(), wanted, there, report: report.clone() });
-            }
-            return match (self.sum_here(asking, (column, codings), rows, &said, report), &said[..]) {
-                // Nobody was to fail, and somebody has, who has the values, too: there is the word of one.
-                (Err(Unanswered::Column { .. }), [(_, alone)]) if declared == 0 => {
-                    report.is_unverified = true;
-                    Ok(self.told(column, codings, alone, rows.len() as u64))
-                }
-                (sum, _) => sum,
-            };
+            return self.disputed_sum(asking, (column, codings), rows, (&said, quorum), report);
         };
         report.is_unverified |= needed == 1;
         said.iter().filter(|(_, own)| *own != agreed).for_each(|(cloud, _)| report.note(*cloud, Fault::WrongSum));
         Ok(self.told(column, codings, &agreed, rows.len() as u64))
+    }
+
+    /// The sum where not so many clouds say the same as are needed.
+    fn disputed_sum(
+        &self,
+        asking: Asking<'_>,
+        (column, codings): (&Column, &[Coding]),
+        rows: &[u64],
+        (said, quorum): (&[(usize, Said)], Option<usize>),
+        report: &mut Report,
+    ) -> Result<Sum, Unanswered> {
+        if let Some(wanted) = quorum {
+            let alike = |own: &Said| said.iter().filter(|(_, of)| of == own).count();
+            let there = said.iter().map(|(_, own)| alike(own)).max().unwrap_or(0);
+            return Err(Unanswered::Quorum { column: column.name.clone(), wanted, there, report: report.clone() });
+        }
+        let may_fail = self.coder().declaration().may_fail;
+        match (self.sum_here(asking, (column, codings), rows, said, report), said) {
+            // Nobody was to fail, and somebody has, who has the values, too: there is the word of one.
+            (Err(Unanswered::Column { .. }), [(_, alone)]) if may_fail == 0 => {
+                report.is_unverified = true;
+                Ok(self.told(column, codings, alone, rows.len() as u64))
+            }
+            (sum, _) => sum,
+        }
     }
 
     /// The sum of values that are opened here, some at a time; clouds that said something else are named.
