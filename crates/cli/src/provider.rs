@@ -28,7 +28,8 @@ fn serve_folder(arguments: &ProviderServe) -> Result<()> {
     limits.connections_max = arguments.connections.max(1);
     limits.memory_bytes = arguments.memory.saturating_mul(1 << 20);
     let listen = resolve(&arguments.listen)?;
-    let options = Options { folder: arguments.folder.clone(), listen, limits };
+    let note = |what: &str| terminal::note(format_args!("{what} (--connections)"));
+    let options = Options { folder: arguments.folder.clone(), listen, limits, note };
     let (stopped, stop) = channel();
     let _ending = Cancelling::with(move || {
         // Nobody waits any more where it was told already.

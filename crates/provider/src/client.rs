@@ -259,7 +259,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let token = Tokens::in_folder(folder.path()).add("ada", PATIENCE * 60).expect("a token").reveal().to_owned();
         let listen = SocketAddr::from(([127, 0, 0, 1], 0));
-        let options = Options { folder: folder.path().to_owned(), listen, limits: Limits::default() };
+        let options = Options { folder: folder.path().to_owned(), listen, limits: Limits::default(), note: |_| () };
         let told = serve(options, |url| {
             let hello = |version: u16| {
                 let hello = Request::Hello { version, token: token.clone() };

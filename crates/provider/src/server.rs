@@ -4,6 +4,7 @@
 //! FOLDER/identity    the key of the server           FOLDER/tokens     who may come in
 //! FOLDER/files       what tells its files from others (32 random bytes)
 //! FOLDER/held/NAME   the fragments of a client, a folder for each table (`counterfoil_disperse::StoredProvider`)
+//! FOLDER/serving     empty; locked by the server
 //! ```
 //! What is put is durable before Done is said. A server that is killed leaves whole files.
 
@@ -67,13 +68,20 @@ pub struct Options {
     pub listen: SocketAddr,
     /// What it takes at most.
     pub limits: Limits,
+    /// Hears of what whoever runs the server should know, a line at a time.
+    pub note: fn(&str),
 }
+
+/// Between two notes of clients that were sent away.
+const NOTED: Duration = Duration::from_secs(60);
 
 /// Why there is no server.
 #[derive(Debug)]
 pub enum ServeError {
     /// The folder, or what is in it.
     Folder(PathBuf, io::Error),
+    /// Another one serves the folder: each would bring back what the other has left out.
+    Served(PathBuf),
     /// The address.
     Listen(SocketAddr, io::Error),
     /// The key of the server.
@@ -84,6 +92,7 @@ impl fmt::Display for ServeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Folder(folder, error) => write!(f, "could not use the folder ({}): {error}", folder.display()),
+            Self::Served(folder) => write!(f, "another provider serves this folder already ({})", folder.display()),
             Self::Listen(address, error) => write!(f, "could not listen ({address}): {error}"),
             Self::Key(error) => write!(f, "the key of the server cannot be used: {error}"),
         }
@@ -124,6 +133,9 @@ struct Serving {
     tls: Arc<ServerConfig>,
     limits: Limits,
     connections: AtomicUsize,
+    /// When it was noted last that somebody was sent away.
+    sent_away: Mutex<Option<Instant>>,
+    note: fn(&str),
     /// Those that are open, by numbers of their own.
     open: Mutex<HashMap<usize, TcpStream>>,
     numbers: AtomicUsize,
@@ -136,9 +148,10 @@ struct Serving {
 /// # Errors
 /// [`ServeError`].
 pub fn serve<T>(options: Options, running: impl FnOnce(&str) -> T) -> Result<T, ServeError> {
-    let Options { folder, listen, limits } = options;
+    let Options { folder, listen, limits, note } = options;
     let wrong = |error| ServeError::Folder(folder.clone(), error);
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder.join("held")).map_err(wrong)?;
+    let _served = only_one(&folder)?;
     let identity = Identity::in_folder(&folder).map_err(wrong)?;
     let files = files_key(&folder).map_err(wrong)?;
     let listener = TcpListener::bind(listen).map_err(|error| ServeError::Listen(listen, error))?;
@@ -150,6 +163,8 @@ pub fn serve<T>(options: Options, running: impl FnOnce(&str) -> T) -> Result<T, 
         tls: identity.server().map_err(ServeError::Key)?,
         limits,
         connections: AtomicUsize::new(0),
+        sent_away: Mutex::default(),
+        note,
         open: Mutex::default(),
         numbers: AtomicUsize::new(0),
         held: Mutex::default(),
@@ -166,6 +181,18 @@ pub fn serve<T>(options: Options, running: impl FnOnce(&str) -> T) -> Result<T, 
     let _ = accepting.join();
     serving.end();
     Ok(done)
+}
+
+/// What the server of a folder holds as long as it serves; the system lets go of it however the server ends.
+fn only_one(folder: &Path) -> Result<fs::File, ServeError> {
+    let wrong = |error| ServeError::Folder(folder.to_owned(), error);
+    let path = folder.join("serving");
+    let file = fs::OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path).map_err(wrong)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(fs::TryLockError::WouldBlock) => Err(ServeError::Served(folder.to_owned())),
+        Err(fs::TryLockError::Error(error)) => Err(wrong(error)),
+    }
 }
 
 /// What tells files of this server from others: whatever was put beside them, or changed, is not read.
@@ -197,10 +224,10 @@ fn accept(listener: &TcpListener, serving: &Arc<Serving>, is_ending: &AtomicBool
             std::thread::sleep(Duration::from_millis(20));
             continue;
         };
-        let guest = Guest::enter(serving);
-        if let Some(guest) = guest {
+        match Guest::enter(serving) {
             // A thread that cannot be had is a connection that ends.
-            let _ = std::thread::Builder::new().spawn(move || guest.talk(stream));
+            Some(guest) => _ = std::thread::Builder::new().spawn(move || guest.talk(stream)),
+            None => serving.note_sent_away(),
         }
     }
 }
@@ -252,6 +279,16 @@ impl Serving {
         while self.connections.load(Ordering::SeqCst) > 0 && Instant::now() < until {
             self.open.lock().values().for_each(|stream| drop(stream.shutdown(Shutdown::Read)));
             std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Whoever was sent away knows no more than that nobody talks with him.
+    fn note_sent_away(&self) {
+        let mut noted = self.sent_away.lock();
+        if noted.is_none_or(|at| at.elapsed() >= NOTED) {
+            *noted = Some(Instant::now());
+            let most = self.limits.connections_max;
+            (self.note)(&format!("clients are sent away: there are {most} connections, and no more are taken at once"));
         }
     }
 

@@ -46,7 +46,8 @@ impl Drop for Running {
 /// Runs as a provider until nobody has its input open any more.
 pub fn provide(folder: &Path) -> Result<(), Failure> {
     let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let options = counterfoil_provider::Options { folder: folder.to_owned(), listen, limits: Limits::default() };
+    let options =
+        counterfoil_provider::Options { folder: folder.to_owned(), listen, limits: Limits::default(), note: |_| () };
     counterfoil_provider::serve(options, |url| {
         println!("{url}");
         let _ = std::io::stdin().read_to_end(&mut Vec::new());

@@ -5,9 +5,9 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use counterfoil_disperse::Failure;
-use counterfoil_provider::{Limits, Remote, Tokens};
+use counterfoil_provider::{Limits, Options, Remote, ServeError, Tokens, serve};
 
-use crate::host::{Host, token};
+use crate::host::{Host, NOTES, token};
 use crate::questions::{Step, done, table};
 
 const ASK: Step = Step::Ask { tags: Vec::new(), order: None, between: None, places: None, sums: false };
@@ -85,6 +85,10 @@ fn strangers_take_neither_time_nor_room() {
     let mut idle: Vec<TcpStream> = (0..3).map(|_| TcpStream::connect(address).expect("in")).collect();
     std::thread::sleep(Duration::from_millis(50));
     assert!(matches!(ask(&host.url, &good), Err(Failure::Unreachable(_))));
+    assert!(matches!(ask(&host.url, &good), Err(Failure::Unreachable(_))));
+    // Whoever runs it hears of that, and not with each of them.
+    let told = NOTES.lock().expect("notes").iter().filter(|note| note.contains("there are 3 connections")).count();
+    assert_eq!(told, 1);
     for stream in &mut idle {
         stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
         assert_eq!(stream.read(&mut [0; 16]).unwrap_or_default(), 0, "it is sent away");
@@ -100,4 +104,16 @@ fn strangers_take_neither_time_nor_room() {
         assert!(answer.len() < 64, "an alert at most");
     }
     assert_eq!(ask(&host.url, &good), Ok(()));
+}
+
+#[test]
+fn a_folder_is_served_by_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let host = Host::new(folder.path());
+    let listen = SocketAddr::from(([127, 0, 0, 1], 0));
+    let again = || Options { folder: folder.path().to_owned(), listen, limits: Limits::default(), note: |_| () };
+    let refused = serve(again(), |_| ());
+    assert!(matches!(refused, Err(ServeError::Served(_))), "{refused:?}");
+    drop(host);
+    serve(again(), |_| ()).expect("nobody serves it any more");
 }

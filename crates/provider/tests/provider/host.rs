@@ -2,11 +2,15 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use counterfoil_provider::{Limits, Options, Tokens, serve};
+
+/// What servers of these tests have said to whoever runs them.
+pub static NOTES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// A server that runs.
 pub struct Host {
@@ -18,7 +22,9 @@ pub struct Host {
 impl Host {
     /// One over a folder, at a port of its own or at this one.
     pub fn start(folder: &Path, port: u16, limits: Limits) -> Self {
-        let options = Options { folder: folder.to_owned(), listen: SocketAddr::from(([127, 0, 0, 1], port)), limits };
+        let listen = SocketAddr::from(([127, 0, 0, 1], port));
+        let note = |what: &str| NOTES.lock().expect("notes").push(what.to_owned());
+        let options = Options { folder: folder.to_owned(), listen, limits, note };
         let (stop, stopped) = channel();
         let (told, tell) = channel();
         let running = std::thread::spawn(move || {
