@@ -1,6 +1,8 @@
 //! `key`, `keygen`, `rekey`: who may open the database.
 
+use std::fs;
 use std::io::{self, Write};
+use std::ops::Deref;
 use std::path::Path;
 
 use counterfoil::{Database, Error, Key, Kind, utc};
@@ -68,12 +70,7 @@ fn split(context: &Context, db: &str, need: u8, of: u8, folder: &Path) -> Result
         _ => Err(error),
     })?;
     let shares = database.split_key(need, of)?;
-    let begun = Begun::folder(folder)?;
-    for (index, share) in shares.iter().enumerate() {
-        let path = folder.join(format!("share-{}-of-{of}.txt", index + 1));
-        private::write_new(&path, share.as_bytes())?;
-    }
-    begun.finish();
+    write_shares(folder, &shares)?;
     terminal::done(format_args!("{of} shares in {}", folder.display()));
     // Shares are good whether or not the database knows of them: a copy that cannot be written to has some, too.
     if let Err(error) = database.note_split() {
@@ -82,6 +79,30 @@ fn split(context: &Context, db: &str, need: u8, of: u8, folder: &Path) -> Result
         ));
     }
     terminal::done(format_args!("any {need} of them, in a folder given as --key-file, open the database"));
+    Ok(())
+}
+
+/// Writes shares into a folder that is there when all of them are: what a cut leaves has another name.
+fn write_shares(folder: &Path, shares: &[impl Deref<Target = String>]) -> Result<()> {
+    let wrong = |what, path: &Path, error| Error::host(what, path.display(), &error);
+    if folder.exists() {
+        return Err(wrong("make the folder", folder, io::ErrorKind::AlreadyExists.into()).into());
+    }
+    let mut name = folder.file_name().unwrap_or_default().to_owned();
+    name.push(".unfinished");
+    let unfinished = folder.with_file_name(name);
+    if unfinished.exists() {
+        let text = format!("{} has shares that were never complete", unfinished.display());
+        let advice = "nobody counts on them: delete that folder, then split the key again";
+        return Err(Error::new(Kind::Misuse, text).advise(advice).into());
+    }
+    let begun = Begun::folder(&unfinished)?;
+    for (index, share) in shares.iter().enumerate() {
+        let path = unfinished.join(format!("share-{}-of-{}.txt", index + 1, shares.len()));
+        private::write_new(&path, share.as_bytes())?;
+    }
+    fs::rename(&unfinished, folder).map_err(|error| wrong("rename the folder of shares", folder, error))?;
+    begun.finish();
     Ok(())
 }
 
