@@ -146,7 +146,7 @@ fn show_relation(out: &mut impl Write, table: &str, of: &TableUse, room: Room) -
             out,
             "index",
             format_args!(
-                "{}: {}, runs: {runs}{merging}; {} rows in none yet",
+                "{}: {}, runs: {runs}{merging}; {} new rows in none yet",
                 index.name,
                 bytes(index.bytes()),
                 index.fresh_rows
@@ -157,7 +157,14 @@ fn show_relation(out: &mut impl Write, table: &str, of: &TableUse, room: Room) -
         0 => line(out, "reorganize", format_args!("{table}: nothing to gain")),
         written => {
             let (written, freed) = (bytes(written), bytes(of.freed_bytes()));
-            line(out, "reorganize", format_args!("{table}: writes about {written} and leaves it {freed} smaller"))
+            // What is looked up is looked for in each of them.
+            let runs = of.indexes.iter().map(|index| index.runs.len()).max().unwrap_or(0);
+            let runs = if runs > 1 { format!(", with one run where an index has {runs}") } else { String::new() };
+            line(
+                out,
+                "reorganize",
+                format_args!("{table}: VACUUM writes about {written} and leaves it {freed} smaller{runs}"),
+            )
         }
     }?;
     match of.lacks(room) {
