@@ -250,11 +250,10 @@ impl Kept {
         name.first() != Some(&b'k')
     }
 
-    /// Whether rows lie as they do there: two that went on from one copy may each have laid them anew.
+    /// Whether rows lie as they do there.
     #[must_use]
     pub fn lies_as(&self, other: &Self) -> bool {
-        let (own, other) = (self.current(), other.current());
-        own.number == other.number && own.secret.expose() == other.secret.expose()
+        self.current().is(other.current())
     }
 
     /// Whether rows are on their way that more clouds lack than may fail: nobody else can be sure of them yet.

@@ -45,6 +45,12 @@ impl Layout {
         Ok(Coder::new(self.declaration.clone(), placement, self.secret.clone()))
     }
 
+    /// Whether it is the same one: two that went on from one copy may each have laid rows anew.
+    #[must_use]
+    pub fn is(&self, other: &Self) -> bool {
+        self.number == other.number && self.secret.expose() == other.secret.expose()
+    }
+
     /// Whether it is over: all of its clouds have let go of it.
     #[must_use]
     pub fn is_over(&self) -> bool {

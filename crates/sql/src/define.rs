@@ -486,7 +486,7 @@ fn refuse_table(create: &CreateTable) -> Result<()> {
 }
 
 /// The kind of table that WITH (engine = ...) asks for, with its options; none for a relation.
-fn engine_of(options: &CreateTableOptions) -> Result<Option<relation::Engine>> {
+pub(crate) fn engine_of(options: &CreateTableOptions) -> Result<Option<relation::Engine>> {
     let options = match options {
         CreateTableOptions::None => return Ok(None),
         CreateTableOptions::With(options) => options,

@@ -233,7 +233,11 @@ pub fn with_clause(engine: &relation::Engine) -> String {
     format!(" WITH ({})", options.collect::<Vec<_>>().join(", "))
 }
 
-fn create_table(table: &Table, parent: impl Fn(relation::TableId) -> Result<Option<Table>>) -> Result<String> {
+/// The statement that makes a table anew. `parent`: the table of a number, to which a foreign key leads.
+pub(crate) fn create_table(
+    table: &Table,
+    parent: impl Fn(relation::TableId) -> Result<Option<Table>>,
+) -> Result<String> {
     let names = |table: &Table, columns: &[relation::ColumnId]| {
         let names = columns.iter().filter_map(|id| table.columns.iter().find(|column| column.id == *id));
         names.map(|column| quoted(&column.name)).collect::<Vec<_>>().join(", ")

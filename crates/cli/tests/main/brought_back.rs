@@ -103,6 +103,12 @@ fn a_copy_that_was_put_back_lays_nothing_anew_over_what_it_does_not_know() {
         stage.good(&["restore", "--from", cloud, name, "--key-file", "shares"]);
         assert_eq!(stage.good(&[name, ALL]), rows, "from {cloud}");
     }
+    // It can be had here, too.
+    let repaired = stage.good(&["db", "REPAIR TABLE people GIVE WAY"]);
+    assert_eq!(repaired.matches("complete").count(), 3, "{repaired}");
+    assert_eq!(stage.good(&["db", ALL]), rows);
+    stage.good(&["db", "INSERT INTO people VALUES (3000, 'went on', 3)"]);
+    assert_eq!(stage.good(&["from-a", "SELECT name FROM people WHERE id = 3000"]), "went on\n");
 }
 
 #[test]

@@ -46,7 +46,14 @@ impl Session {
         Ok(self.rows_from(plan, Box::pin(RecordBatchStreamAdapter::new(schema, all))))
     }
 
+    /// Learns what they have told, unless somebody writes here just now.
+    ///
+    /// # Errors
+    /// Why it cannot be learned: asking again does not help.
     fn follow_at_once(&mut self, tables: &[Arc<Table>]) -> Result<()> {
-        tables.iter().try_for_each(|table| self.follow_table(table, true))
+        tables.iter().try_for_each(|table| match self.follow_table(table, true) {
+            Err(Error::Locked(_)) => Ok(()),
+            followed => followed,
+        })
     }
 }

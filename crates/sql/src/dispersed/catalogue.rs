@@ -411,10 +411,21 @@ pub(super) fn of_another_version(table: &Table, cloud: &Cloud) -> Error {
     ))
 }
 
+/// Whoever has something of his own goes on with one of the two.
 pub(super) fn moved_since(table: &Table, cloud: &Cloud) -> Error {
     Error::Misuse(format!(
-        "table {}: it was altered or refreshed after this copy of the database was made, and lies otherwise at its clouds: cloud {} knows \
-         how, and `counterfoil restore --from {} NEW --key-file SHARES` brings it back",
+        "table {0}: it was altered or refreshed after this copy of the database was made, and lies otherwise at its clouds: cloud {1} knows \
+         how: REPAIR TABLE {0} GIVE WAY takes what it has and lets go of what is here alone, and `counterfoil restore --from {2} NEW \
+         --key-file SHARES` brings it back beside this copy",
+        table.name, cloud.name, cloud.url
+    ))
+}
+
+/// A table that is another one by now in more than how it lies is not followed.
+pub(super) fn altered_since(table: &Table, cloud: &Cloud) -> Error {
+    Error::Misuse(format!(
+        "table {}: it was altered after this copy of the database was made, and its columns or rules are others by now, or it has another \
+         name: cloud {} knows it, and `counterfoil restore --from {} NEW --key-file SHARES` brings it back",
         table.name, cloud.name, cloud.url
     ))
 }

@@ -7,17 +7,19 @@ use counterfoil_disperse::{
     self as disperse, Declaration, Distribution, Kept, Operations, Placement, ROWS_MAX_DEFAULT, Secret,
 };
 use counterfoil_log::{View, record_space};
-use counterfoil_relation::{Engine as Told, NewTable, Table};
-use datafusion::sql::sqlparser::ast::{ColumnDef, ColumnOption, CreateTable};
+use counterfoil_relation::{Engine as Told, NewTable, Table, TableId};
+use datafusion::sql::sqlparser::ast::{ColumnDef, ColumnOption, CreateTable, Statement};
 
 use super::distribution::distribution;
 use super::words::{Relaid, Used};
 use super::{clouds, columns, dropped, foreign, keep, kept, prefix, words};
+use crate::define::engine_of;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::incidents::incidents;
 use crate::session::{Outcome, Session};
-use crate::statement::fold;
+use crate::show;
+use crate::statement::{self, fold};
 use crate::transaction::Change;
 
 const CLOUDS: &str = "clouds";
@@ -134,6 +136,17 @@ fn take_options(given: &mut [ColumnDef]) -> Vec<(String, String)> {
         }
     }
     all
+}
+
+/// How a table lies as a statement has it that makes it; none: that one makes another table, or is of another version.
+pub(super) fn laid_by(table: &Table, sql: &str) -> Option<Told> {
+    let [Statement::CreateTable(create)] = &statement::parse(sql).ok()?[..] else { return None };
+    let mut told = engine_of(&create.table_options).ok()??;
+    told.options.extend(take_options(&mut create.columns.clone()));
+    let mut laid = table.clone();
+    laid.engine = Some(told.clone());
+    let is_it = told.name == super::ENGINE && show::create_table(&laid, |_| Ok(None)).ok()? == sql;
+    is_it.then_some(told)
 }
 
 /// What a column is for: no option says nothing.
@@ -446,6 +459,16 @@ pub(super) fn keep_clouds(engine: &Engine, view: &dyn View, cloud: &str) -> Resu
         }
     }
     Ok(())
+}
+
+/// Tables that have something at a cloud.
+pub(super) fn lying_at(engine: &Engine, view: &dyn View, cloud: &str) -> Result<Vec<TableId>> {
+    let mut lying = Vec::new();
+    for table in tables(engine, view)? {
+        let has = |layout: &disperse::Layout| layout.holders().any(|name| name == cloud);
+        lying.extend(kept(view, &table)?.layouts().iter().any(has).then_some(table.id));
+    }
+    Ok(lying)
 }
 
 /// A cloud that nobody will ask any more has let go of all layouts that tables had there.

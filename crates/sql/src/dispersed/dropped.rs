@@ -5,6 +5,7 @@
 //! 2  a cloud lets go of what brings it back, and of its rows            cut: it is done again, which does nothing where it was done
 //! 3  commit: that cloud has                                             cut before: likewise
 //! record of space SETTING: "dropped/" table [16] | layout u32 | cloud u16     01 | Dropped (postcard)
+//!     of a layout that was let go of for another client's: "dropped/" what the cloud calls its rows
 //! ```
 //! Somebody who has not heard of it may have gone on with it meanwhile: then it is his, and clouds keep it (whose.rs). So they do where this
 //! database was made of another one (`restore --as-new`), which has dropped it.
@@ -205,6 +206,36 @@ pub(super) fn note(
     Ok(())
 }
 
+/// Notes the same of layouts that are let go of for another client's, and that lead nowhere: no row lies in one alone.
+pub(super) fn note_abandoned(
+    session: &Session,
+    change: &mut Change,
+    table: &Table,
+    (before, learned): (&Kept, &Kept),
+) -> Result<()> {
+    let first = learned.layouts().first().map_or(0, |layout| layout.number);
+    let goes_on = |layout: &Layout| learned.layouts().iter().any(|other| other.is(layout));
+    let lies_before =
+        |of: &Layout| before.layouts().iter().any(|layout| layout.number < of.number && !layout.state.live.is_empty());
+    for layout in before.layouts().iter().filter(|layout| layout.number >= first && !goes_on(layout)) {
+        if !layout.state.live.is_empty() && !lies_before(layout) {
+            continue;
+        }
+        let coder = layout.coder().map_err(|refusal| Error::Sql(refusal.to_string()))?;
+        for (at, name) in (0_u16..).zip(&layout.declaration.clouds) {
+            let Some(cloud) = clouds::named(&*change.lease, name)? else { continue };
+            let rows = coder.table_name(at.into());
+            // What brings the table back stays: it leads to the other one.
+            let mut dropped = Dropped::at((at, cloud), table, (before, layout), (&rows, None));
+            dropped.number = None;
+            let name = [RECORDS, rows.as_str().as_bytes()].concat();
+            change.lease.put_record(record_space::SETTING, &name, &dropped.to_bytes())?;
+            shared(session.engine()).dropped.set(Instant::now());
+        }
+    }
+    Ok(())
+}
+
 /// Nobody asks a cloud any more; how many tables, or layouts of one, it keeps.
 pub(super) fn forget_cloud(change: &mut Change, cloud: &str) -> Result<u64> {
     let all = all(&*change.lease)?;
@@ -213,6 +244,15 @@ pub(super) fn forget_cloud(change: &mut Change, cloud: &str) -> Result<u64> {
         change.lease.delete_record(record_space::SETTING, name)?;
     }
     Ok(own.len() as u64)
+}
+
+/// A cloud is reached otherwise from here on.
+pub(super) fn readdress(change: &mut Change, cloud: &Cloud) -> Result<()> {
+    for (name, mut dropped) in all(&*change.lease)?.into_iter().filter(|(_, dropped)| dropped.cloud.0 == cloud.name) {
+        dropped.cloud = (cloud.name.clone(), cloud.url.clone(), cloud.secret_file.clone());
+        change.lease.put_record(record_space::SETTING, &name, &dropped.to_bytes())?;
+    }
+    Ok(())
 }
 
 /// For each cloud, by its name, what it is to let go of.

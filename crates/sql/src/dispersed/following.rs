@@ -14,7 +14,6 @@ use datafusion::sql::sqlparser::ast::{ObjectName, Visit, Visitor};
 
 use super::before;
 use super::claiming::{Claiming, Look};
-use super::gone_on::moved;
 use super::learning::{Learns, later};
 use super::lease::{claiming, emptied};
 use super::leases::Leases;
@@ -72,7 +71,7 @@ impl Session {
         Ok(tables)
     }
 
-    /// `at_once`: however short a time ago that was done.
+    /// `at_once`: however short a time ago that was done; what cannot be learned is an error then.
     pub(super) fn follow_table(&mut self, table: &Arc<Table>, at_once: bool) -> Result<()> {
         let leases = &shared(self.engine()).clone().leases;
         // Whoever has the lease knows all that there is.
@@ -95,6 +94,8 @@ impl Session {
         };
         match learned {
             Err(Error::Interrupted) => Err(Error::Interrupted),
+            // Whoever asks at once has met it.
+            Err(error) if at_once => Err(error),
             Err(error) => {
                 self.notices.push(format!("what others have told clouds is not seen: {error}"));
                 Ok(())
@@ -118,9 +119,8 @@ fn note_seen(claiming: &Claiming, leases: &Leases, table: &Table, looks: &[Look]
 
 /// Why clouds may not have rows of a view any more: other clients have told them something since, or nothing that they show leads here.
 pub(super) enum Overtaken {
+    /// That, or how it lies now: whoever asks again learns it, or why he cannot.
     WhatFollows,
-    /// The table was altered or refreshed: how it lies now is not known here.
-    Move(Error),
     /// The table was dropped, or its key was changed.
     End(Error),
 }
@@ -141,8 +141,7 @@ pub(super) fn is_overtaken(dispersed: &Dispersed, view: &dyn View, table: &Table
     // What nobody here can read is something, too.
     if later.map_or(true, |later| later.is_some()) {
         dispersed.leases.note_overtaken(table.id);
-        let moved = moved(table, &claiming, &kept, &looks);
-        return Ok(Some(moved.map_or(Overtaken::WhatFollows, Overtaken::Move)));
+        return Ok(Some(Overtaken::WhatFollows));
     }
     Ok(None)
 }

@@ -94,7 +94,7 @@ fn shown_of<'l>(
 }
 
 /// What is to be said if a cloud shows that the table lies otherwise by now, or what this version cannot read.
-pub(super) fn moved(table: &Table, claiming: &Claiming, kept: &Kept, looks: &[Look]) -> Option<Error> {
+fn moved(table: &Table, claiming: &Claiming, kept: &Kept, looks: &[Look]) -> Option<Error> {
     let is_newer = |there: &Kept| there.current().number >= kept.current().number;
     shown_of(claiming, kept, looks).find_map(|(cloud, told)| match learning::shown(&told.parts) {
         Err(_) => Some(of_another_version(table, cloud)),

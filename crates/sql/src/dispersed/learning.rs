@@ -5,6 +5,7 @@
 //!     -> commit: it is what is known here; rows go on behind theirs                      cut before: nothing; behind: it is learned
 //! otherwise -> an error: the two have gone apart, and a person says which of them counts (REPAIR TABLE)
 //! ```
+//! How it lies by then is learned with it: another client may have altered or refreshed it.
 //! Rows of a later version that not all clouds have yet are taken for rows that lie there, as where a database is brought back, and are owed
 //! to the others (owed.rs).
 
@@ -15,10 +16,12 @@ use counterfoil_disperse::{Client, Damaged, Kept, Records, Told};
 use counterfoil_relation::{ColumnId, RowId, Table};
 
 use super::brought_back::as_there;
-use super::catalogue::{BROUGHT_BACK, DEFINITION, Definition, UNCOMPARED, is_of_rows, moved_since, of_another_version};
+use super::catalogue::{
+    BROUGHT_BACK, DEFINITION, Definition, UNCOMPARED, altered_since, is_of_rows, moved_since, of_another_version,
+};
 use super::claiming::{Claiming, Look};
-use super::clouds::Cloud;
-use super::{keep, kept};
+use super::clouds::{self, Cloud};
+use super::{define, dropped, keep, kept};
 use crate::error::{Error, Result};
 use crate::incidents::incidents;
 use crate::session::Session;
@@ -132,7 +135,9 @@ impl Session {
             if left.is_none() && learns == Learns::WhatFollows {
                 return Err(told_by_another(table, &later.cloud, (later.version, later.known)));
             }
-            later.may_be_learned(table, &sql, &before)?;
+            later.may_be_learned(table, &before, learns)?;
+            let redefined = later.redefine(session, change, table, (&sql, &before))?;
+            let table = redefined.as_ref().unwrap_or(table);
             let relations = session.engine().relations.clone();
             let cleared = match left {
                 Some(left) => relations.delete(&mut *change.lease, table, &left).map(drop),
@@ -140,6 +145,7 @@ impl Session {
             };
             cleared.map_err(Error::Relation)?;
             let (learned, next_row) = later.learned(&before, incidents(&*change.lease)?.len() as u64);
+            dropped::note_abandoned(session, change, table, (&before, &learned))?;
             let identities: Vec<_> =
                 later.definition.identities.iter().map(|(id, next)| (ColumnId(*id), *next)).collect();
             let going_on = relations.go_on_at(&mut *change.lease, table, RowId(next_row), &identities);
@@ -150,12 +156,11 @@ impl Session {
 }
 
 impl Later {
-    /// Refuses what is of another definition, and rows that nobody but their client can be sure of.
-    fn may_be_learned(&self, table: &Table, sql: &str, before: &Kept) -> Result<()> {
-        let is_the_same = self.definition.sql == sql
-            && self.there.declaration().columns == before.declaration().columns
-            && (self.there.current().number > before.current().number || self.there.lies_as(before));
-        if !is_the_same {
+    /// Refuses what lies as nobody here knows, and rows that nobody but their client can be sure of.
+    fn may_be_learned(&self, table: &Table, before: &Kept, learns: Learns) -> Result<()> {
+        let goes_on = self.there.current().number > before.current().number || self.there.lies_as(before);
+        // Whoever gives way lets go of a layout of his own, too.
+        if !goes_on && learns != Learns::Everything {
             return Err(moved_since(table, &self.cloud));
         }
         match self.there.is_out_of_reach() {
@@ -166,6 +171,42 @@ impl Later {
                 table.name, self.known
             ))),
         }
+    }
+
+    /// The table as it is defined there, with clouds that nobody here knows; none: as it is here.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] where it is another one in more than how it lies.
+    fn redefine(
+        &self,
+        session: &mut Session,
+        change: &mut Change,
+        table: &Arc<Table>,
+        (sql, before): (&str, &Kept),
+    ) -> Result<Option<Arc<Table>>> {
+        let altered = || altered_since(table, &self.cloud);
+        let there = self.there.declaration();
+        if self.definition.sql == sql {
+            let is_coded_alike = there.columns == before.declaration().columns;
+            return if is_coded_alike { Ok(None) } else { Err(altered()) };
+        }
+        let told = define::laid_by(table, &self.definition.sql).ok_or_else(altered)?;
+        let mut new = Vec::new();
+        for (name, url, secret_file) in self.definition.clouds.clone() {
+            if clouds::named(&*change.lease, &name)?.is_none() {
+                new.push(format!("; cloud {name} is at {url}"));
+                clouds::put(&mut change.lease, &Cloud { name, url, secret_file })?;
+            }
+        }
+        let relations = session.engine().relations.clone();
+        let table = relations.set_engine(&mut *change.lease, table, told).map_err(Error::Relation)?;
+        let (declaration, _) = define::declared(&*change.lease, &table, there.table)?;
+        if declaration != *there {
+            return Err(altered());
+        }
+        session.notices.push(format!("table {}: another client has altered how it lies{}", table.name, new.concat()));
+        session.engine().doors.forget();
+        Ok(Some(table))
     }
 
     /// As it is known here from then on, where the database has had so many incidents; and the number of the next row.

@@ -132,7 +132,7 @@ impl Session {
         loop {
             self.planner.interrupt.check()?;
             let view = self.newest_view()?;
-            let came = self.claim(&view, table, self.still(bytes))?;
+            let came = self.claim(&view, table, (self.still(bytes), learns))?;
             drop(view);
             match came {
                 Came::Leased(answered) => return Ok(Ok(answered)),
@@ -149,7 +149,7 @@ impl Session {
 
     /// The same as of a view; what clouds answered.
     pub(super) fn is_leased_as_of(&mut self, view: &dyn View, table: &Arc<Table>) -> Result<Told> {
-        match self.claim(view, table, self.still(0))? {
+        match self.claim(view, table, (self.still(0), Learns::WhatFollows))? {
             Came::Leased(answered) => Ok(answered),
             Came::Behind(_) | Came::Waits(_) => Err(self.overtaken(table)),
         }
@@ -227,13 +227,14 @@ impl Session {
     }
 
     /// Claims a table once, unless it has it.
-    fn claim(&mut self, view: &dyn View, table: &Arc<Table>, still: u32) -> Result<Came> {
+    fn claim(&mut self, view: &dyn View, table: &Arc<Table>, (still, learns): (u32, Learns)) -> Result<Came> {
         if foreign::is_noted(view, table.id) {
             return Err(foreign::refused(table));
         }
         let dispersed = shared(self.engine()).clone();
         let wanted = Wanted { version: version(view, table.id), layout: layout(view, table.id), still };
-        if let Some(answered) = dispersed.leases.answered(&dispersed, &mut self.leased, table.id, &wanted) {
+        let held = dispersed.leases.answered(&dispersed, &mut self.leased, table.id, &wanted);
+        if let Some(answered) = held.filter(|_| learns == Learns::WhatFollows) {
             return Ok(Came::Leased(answered));
         }
         let kept = kept(view, table)?;
@@ -242,7 +243,9 @@ impl Session {
         };
         // What is claimed in vain is taken back as it goes.
         let mut claimed = claiming.claim(&dispersed, still)?;
-        if let Some(later) = what_is_later(table, &claiming, (&kept, past.as_ref()), &claimed.looks)? {
+        // Whoever lets go of all that is here takes what he told himself before he was put back, too.
+        let but = past.as_ref().filter(|_| learns == Learns::WhatFollows);
+        if let Some(later) = what_is_later(table, &claiming, (&kept, but), &claimed.looks)? {
             return Ok(Came::Behind(Box::new(later)));
         }
         let stands = dispersed.leases.stands(table.id, wanted.version);

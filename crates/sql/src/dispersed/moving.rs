@@ -34,6 +34,8 @@ const ROWS_FIRST: usize = 1 << 10;
 const ROWS_BYTES: usize = 32 << 20;
 const ROWS_MOST: usize = 1 << 16;
 
+const LIE_AS_BEFORE: &str = "rows lie as before, and move when all of their clouds answer, or with REPAIR TABLE";
+
 /// How many rows move before somebody else has a turn: as many as fit, which is known when some have moved.
 pub(super) struct Pace {
     rows: usize,
@@ -112,12 +114,19 @@ impl Session {
                 continue;
             }
             if left > 0 {
-                let text = "rows lie as before, and move when all of their clouds answer, or with REPAIR TABLE";
-                self.notices.push(format!("table {}: {text}: {left}", table.name));
+                self.notices.push(format!("table {}: {LIE_AS_BEFORE}: {left}", table.name));
             }
             dispersed.note_told(table.id, is_told && left == 0);
             return Ok(());
         }
+    }
+
+    /// What was said of rows that have moved after all is not said.
+    pub(super) fn note_moved_after_all(&mut self, table: &Table) -> Result<()> {
+        if self.left_to_move(table)? == 0 {
+            self.notices.retain(|notice| !notice.contains(LIE_AS_BEFORE));
+        }
+        Ok(())
     }
 
     fn left_to_move(&self, table: &Table) -> Result<u64> {

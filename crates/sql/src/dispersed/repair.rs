@@ -187,6 +187,7 @@ impl Session {
         let mut done = by_clouds(done);
         self.tell_the_rest(&table, &mut done)?;
         self.note_catalogues(&table, &mut done)?;
+        self.note_moved_after_all(&table)?;
         if done.values().all(|of| of.failure.is_none()) {
             // What was found on the way advised to do what has been done.
             let advice = format!("; REPAIR TABLE {}", table.name);

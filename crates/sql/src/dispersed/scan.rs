@@ -237,7 +237,6 @@ impl DispersedScan {
     fn overtaken(&self, now: &Snapshot, hides: Hides) -> Result<Option<Error>> {
         Ok(match is_overtaken(&self.dispersed, now, &self.table)? {
             Some(Overtaken::WhatFollows) => Some(deleted(&self.table)),
-            Some(Overtaken::Move(moved)) => Some(moved),
             // What of a table that was dropped is there still is what it was.
             Some(Overtaken::End(end)) => Some(end).filter(|_| hides == Hides::WhatIsGone),
             None => None,

@@ -35,7 +35,7 @@ impl Session {
 fn undone(table: &str) -> Error {
     Error::Misuse(format!(
         "table {table}: this database was put back, and its clouds were told of changes since its copy was made, which this one would undo: \
-         `counterfoil restore --from` brings them back in its place, and REPAIR TABLE {table} goes on from this copy without them; \
-         nothing has changed"
+         REPAIR TABLE {table} GIVE WAY takes them, `counterfoil restore --from` brings them back in its place, and REPAIR TABLE {table} \
+         goes on from this copy without them; nothing has changed"
     ))
 }
