@@ -50,6 +50,7 @@ mod owed;
 mod provider;
 mod push;
 mod readable;
+mod readdressed;
 mod reading;
 mod repair;
 mod scan;

@@ -1,7 +1,8 @@
-//! What is said of clouds in SQL: CREATE CLOUD, DROP CLOUD, SHOW CLOUDS, REPAIR TABLE, EXPLAIN LEAKAGE; of columns: words.rs.
+//! What is said of clouds in SQL: CREATE CLOUD, ALTER CLOUD (readdressed.rs), DROP CLOUD, SHOW CLOUDS, REPAIR TABLE, EXPLAIN LEAKAGE; of columns: words.rs.
 //!
 //! ```text
-//! CREATE CLOUD [IF NOT EXISTS] a OPTIONS (url 'dir:/mnt/a')        DROP CLOUD [IF EXISTS] a        SHOW CLOUDS
+//! CREATE CLOUD [IF NOT EXISTS] a OPTIONS (url 'dir:/mnt/a')        ALTER CLOUD a OPTIONS (...)        DROP CLOUD [IF EXISTS] a
+//! SHOW CLOUDS
 //! REPAIR TABLE t [TAKE OVER | GIVE WAY | EXTENDED | LET GO]             EXPLAIN LEAKAGE SELECT ...
 //! record of space SETTING: "cloud/" name       01 | url [ | 0a | secret_file]
 //! ```
@@ -24,6 +25,7 @@ use super::define::{Waits, all_are_there, names};
 use super::distribution::distribution;
 use super::dropped;
 use super::goals;
+use super::readdressed::{self, Readdressed};
 use super::repair::How;
 use super::words::{self, Relaid, Used};
 use super::{CloudSecret, Dispersed};
@@ -40,6 +42,8 @@ const GREETING: Duration = Duration::from_secs(5);
 const CREATE: [&str; 2] = [crate::OWN, "create_cloud"];
 const DROP: [&str; 2] = [crate::OWN, "drop_cloud"];
 const REPAIR: [&str; 2] = [crate::OWN, "repair_table"];
+pub(super) const URL: &str = "url";
+pub(super) const SECRET_FILE: &str = "secret_file";
 const LEAKAGE: [&str; 2] = [crate::OWN, "explain_leakage"];
 
 /// A cloud, as it was declared.
@@ -126,6 +130,10 @@ pub(crate) enum Asked {
         cloud: Cloud,
         may_be_there: bool,
     },
+    Readdress {
+        name: String,
+        said: Readdressed,
+    },
     Drop {
         name: String,
         may_be_gone: bool,
@@ -186,6 +194,7 @@ pub fn clouds_sql(view: &dyn View) -> Result<String> {
 pub(crate) fn parse(parser: &mut Parser<'_>) -> Option<Result<Statement, ParserError>> {
     let statement = match () {
         () if begins(parser, "CREATE", "CLOUD") => parse_create,
+        () if begins(parser, "ALTER", "CLOUD") => readdressed::parse,
         () if begins(parser, "DROP", "CLOUD") => parse_drop,
         () if begins(parser, "REPAIR", "TABLE") => parse_repair,
         () if begins(parser, "EXPLAIN", "LEAKAGE") => {
@@ -276,10 +285,10 @@ pub(crate) fn read(function: &Function) -> Result<Option<Asked>> {
         return Ok(Some(Asked::Use(used)));
     }
     let is_named = |name: [&str; 2]| is_call(function, name);
-    if ![CREATE, DROP, REPAIR, LEAKAGE].into_iter().any(is_named) {
+    if ![CREATE, readdressed::ALTER, DROP, REPAIR, LEAKAGE].into_iter().any(is_named) {
         return Ok(None);
     }
-    let wrong = || Error::Sql("use CREATE CLOUD, DROP CLOUD, REPAIR TABLE and EXPLAIN LEAKAGE".into());
+    let wrong = || Error::Sql("use CREATE CLOUD, ALTER CLOUD, DROP CLOUD, REPAIR TABLE and EXPLAIN LEAKAGE".into());
     let said = said(function).ok_or_else(wrong)?;
     let Some(("name", name)) = said.first().cloned() else { return Err(wrong()) };
     if is_named(REPAIR) {
@@ -295,6 +304,9 @@ pub(crate) fn read(function: &Function) -> Result<Option<Asked>> {
     if is_named(LEAKAGE) {
         return Ok(Some(Asked::Leakage { sql: name }));
     }
+    if is_named(readdressed::ALTER) {
+        return Ok(Some(Asked::Readdress { name, said: Readdressed::of(&said[1..])? }));
+    }
     let (lenient, options): (Vec<_>, Vec<_>) = said[1..].iter().cloned().partition(|(name, _)| *name == "if");
     if is_named(DROP) {
         return Ok(Some(Asked::Drop { name, may_be_gone: !lenient.is_empty() }));
@@ -302,9 +314,9 @@ pub(crate) fn read(function: &Function) -> Result<Option<Asked>> {
     let (mut url, mut secret_file) = (None, None);
     for (option, value) in options {
         match option {
-            "url" if url.is_none() => url = Some(value),
-            "secret_file" if secret_file.is_none() => secret_file = Some(whole_path(&value)?),
-            "url" | "secret_file" => return Err(Error::Sql(format!("{option} is said twice"))),
+            URL if url.is_none() => url = Some(value),
+            SECRET_FILE if secret_file.is_none() => secret_file = Some(whole_path(&value)?),
+            URL | SECRET_FILE => return Err(Error::Sql(format!("{option} is said twice"))),
             other => return Err(Error::NotSupported(format!("the option {other} of a cloud"))),
         }
     }
@@ -313,7 +325,7 @@ pub(crate) fn read(function: &Function) -> Result<Option<Asked>> {
 }
 
 /// A file by its whole path, so that it is the same wherever the program runs.
-fn whole_path(path: &str) -> Result<String> {
+pub(super) fn whole_path(path: &str) -> Result<String> {
     let whole = std::path::absolute(path).map_err(|error| Error::Host(format!("file {path}: {error}")))?;
     let whole = whole.into_os_string().into_string().ok().filter(|path| !path.contains('\n'));
     whole.ok_or_else(|| Error::NotSupported(format!("the file name {path}")))
@@ -327,7 +339,9 @@ impl Session {
         }
         // Whoever comes in from outside may do with clouds what may be done with tables, but says of none where it is.
         match &asked {
-            Asked::Create { .. } | Asked::Drop { .. } => self.rights.to_reach_out().and_then(|()| self.to_write())?,
+            Asked::Create { .. } | Asked::Readdress { .. } | Asked::Drop { .. } => {
+                self.rights.to_reach_out().and_then(|()| self.to_write())?
+            }
             // It is for what comes.
             Asked::Use(_) => self.rights.to_write()?,
             _ => self.to_write()?,
@@ -350,6 +364,7 @@ impl Session {
             Asked::Repair { table, how } => self.repair(&table, how),
             Asked::Relay { table, relaid } => self.relay(&table, &relaid),
             Asked::Leakage { .. } => unreachable!("answered above"),
+            Asked::Readdress { name, said } => self.readdress(&name, &said),
             Asked::Create { cloud, may_be_there: true } if named(&self.view()?, &cloud.name)?.is_some() => {
                 Ok(Outcome::Done("CREATE CLOUD"))
             }
@@ -397,7 +412,7 @@ impl Session {
 
     /// Asks a new cloud for a table that it cannot have, to say now if it does not answer, or wants another token. It may be down all the
     /// same: what waits for it is told later.
-    fn greet(&mut self, cloud: &Cloud, opened: Arc<dyn Provider>) -> Result<()> {
+    pub(super) fn greet(&mut self, cloud: &Cloud, opened: Arc<dyn Provider>) -> Result<()> {
         let nothing = disperse::Catalogue::new(Secret::new(super::define::random()?)).name();
         let errands = self.engine().dispersed.errands(&cloud.url);
         let answered =
@@ -435,11 +450,11 @@ impl Session {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::statement;
 
-    fn read_one(sql: &str) -> Result<Asked> {
+    pub(crate) fn read_one(sql: &str) -> Result<Asked> {
         let statements = statement::parse(sql)?;
         let [Statement::Call(function)] = &statements[..] else { panic!("{statements:?}") };
         read(function).map(|asked| asked.expect("one of ours"))
