@@ -36,6 +36,8 @@ pub(crate) struct Shared {
     pub(crate) tier_growth: Option<usize>,
     /// Entries that a step of a merge looks at, at least.
     pub(crate) step_entries: usize,
+    /// Bytes of runs that a merge reads ahead, about.
+    pub(crate) merge_bytes: usize,
     /// Bytes from which on a segment is closed and another one begun.
     pub(crate) segment_bytes: u64,
     /// How rows are sealed and read.
@@ -59,6 +61,7 @@ impl Shared {
             tier_runs: crate::merge::TIER_RUNS,
             tier_growth: None,
             step_entries: 1,
+            merge_bytes: usize::MAX,
             segment_bytes: SEGMENT_BYTES,
             grain: Grain::default(),
             catalog: Default::default(),

@@ -28,6 +28,14 @@ impl Relations {
         self
     }
 
+    /// The same, with a bound for the memory of a merge: what it reads ahead of its runs, and about as much of what it makes. Where there are
+    /// more runs than it has room for, some are merged first. 128 KiB of each run unless told otherwise.
+    #[must_use]
+    pub fn with_merge_bytes(mut self, bytes: usize) -> Self {
+        self.shared.merge_bytes = bytes.max(1);
+        self
+    }
+
     /// The same, with another number of sorted runs of an index that are merged into one, at least 2: 8 unless told otherwise. Fewer make
     /// fewer runs, of each of which memory holds some hundred bytes, and write entries more often.
     #[must_use]

@@ -34,8 +34,10 @@ const BUILD_RUNS: usize = 64;
 const STEP_FRESH_PARTS: usize = few_or_many(64, 16);
 /// Pieces of a sorted run, about, at most: the catalog says where each begins and ends.
 const PIECES_MAX: u64 = 64;
-/// Bytes of each run that a merge reads at a time; where memory is little, a page.
+/// Bytes of each run that a merge reads at a time, at most; on a device, a page.
 const AHEAD_BYTES: usize = 128 << 10;
+/// And at least, where memory is little.
+const AHEAD_BYTES_MIN: usize = 1 << 10;
 /// Entries looked at together.
 const PIECE_ENTRIES: usize = few_or_many(16, 4096);
 /// Entries of rows that are gone from which on all runs are merged, in rows of a fresh part, if there are as many as rows.
@@ -126,20 +128,37 @@ pub(crate) fn is_due(shared: &Shared, access: &Access, files: &IndexFiles, due: 
 
 /// The merge that is due.
 fn begin(shared: &Shared, access: &Access, files: &IndexFiles, due: Due) -> Option<Merging> {
-    let all = |tier: Option<u8>| {
-        let tier = tier.unwrap_or_else(|| tier_of(shared, files.entries()));
-        Merging { first: 0, count: files.runs.len() as u32, tier, until: Vec::new(), made: Vec::new() }
-    };
+    let all = || newest(shared, files);
     let sorted = files.sorted().count();
     match due {
-        Due::Several | Due::Untidy if sorted > 1 => Some(all(None)),
-        Due::Untidy if has_dead(access, files) => Some(all(None)),
+        Due::Several | Due::Untidy if sorted > 1 => Some(all()),
+        Due::Untidy if has_dead(access, files) => Some(all()),
         Due::Several | Due::Untidy => None,
-        Due::Full if is_mostly_dead(shared, access, files) => Some(all(None)),
+        Due::Full if is_mostly_dead(shared, access, files) => Some(all()),
         Due::Full => full_tier(shared, files, shared.tier_runs),
-        Due::Wide => full_tier(shared, files, BUILD_RUNS),
+        Due::Wide => full_tier(shared, files, BUILD_RUNS.min(runs_at_once(shared))),
         Due::Crowded => full_tier(shared, files, 2 * shared.tier_runs),
     }
+}
+
+/// Runs that a merge has the memory to read side by side, and as many as a tier has.
+fn runs_at_once(shared: &Shared) -> usize {
+    (shared.merge_bytes / AHEAD_BYTES_MIN).max(shared.tier_runs)
+}
+
+/// A merge of all runs; of the newest, where there are more than can be read side by side.
+fn newest(shared: &Shared, files: &IndexFiles) -> Merging {
+    let sorted: Vec<&[Run]> = files.sorted().collect();
+    let (rest, some) = sorted.split_at(sorted.len().saturating_sub(runs_at_once(shared)));
+    let first = rest.iter().map(|run| run.len()).sum::<usize>();
+    let entries = some.iter().flat_map(|run| *run).fold(0_u64, |sum, run| sum.saturating_add(run.entries));
+    // Tiers do not rise from one run to the next.
+    let highest = if rest.is_empty() { 0 } else { some.first().map_or(0, |run| run[0].tier) };
+    let tier = match rest.last() {
+        None => tier_of(shared, entries),
+        Some(before) => tier_of(shared, entries).max(highest).min(before[0].tier),
+    };
+    Merging { first: first as u32, count: (files.runs.len() - first) as u32, tier, until: Vec::new(), made: Vec::new() }
 }
 
 /// Whether segments were renewed since a run was written: it may name rows that are gone.
@@ -207,7 +226,8 @@ fn go_on(
         None if entries_max as u64 == entries => files.group_beside(merging.first as usize, merging.tier),
         None => None,
     };
-    let (piece, is_last) = make_piece(writer, access, index, inputs, (&mut merging, beside), entries_max)?;
+    let bounds = (entries_max, shared.merge_bytes);
+    let (piece, is_last) = make_piece(writer, access, index, inputs, (&mut merging, beside), bounds)?;
     if !is_last && entries_max as u64 == entries && merging.made.is_empty() {
         return Err(Error::corrupt(&access.table.name, "number of entries of index runs"));
     }
@@ -237,21 +257,23 @@ fn make_piece(
     index: &IndexDef,
     inputs: &[Run],
     (merging, beside): (&mut Merging, Option<GroupId>),
-    entries_max: usize,
+    (entries_max, bytes_max): (usize, usize),
 ) -> Result<(Option<Run>, bool), Error> {
     let named = access.named();
     let renewals = access.files.renewals;
     let looked = inputs.iter().map(|run| run.renewals).min().unwrap_or(renewals);
     let blocks = access.blocks(index, writer)?;
-    let mut output = RunWriter::new(blocks, beside, (merging.tier, renewals), entries_max as u64);
-    let piece_bytes = if cfg!(feature = "small") { writer.page_bytes() } else { AHEAD_BYTES };
-    let mut merge = Merge::after(writer, pieces(inputs), &merging.until, piece_bytes).map_err(&named)?;
-    let (mut bytes, mut ends, mut seen) = (Vec::new(), Vec::with_capacity(PIECE_ENTRIES.min(entries_max)), 0);
+    let output = RunWriter::new(blocks, beside, (merging.tier, renewals), entries_max as u64);
+    let mut output = output.buffering(bytes_max);
+    let each = bytes_max / pieces(inputs).count().max(1);
+    let each = if cfg!(feature = "small") { writer.page_bytes() } else { each.clamp(AHEAD_BYTES_MIN, AHEAD_BYTES) };
+    let mut merge = Merge::after(writer, pieces(inputs), &merging.until, each).map_err(&named)?;
+    let (mut bytes, mut ends, mut seen) = (Vec::new(), Vec::new(), 0);
     let is_last = loop {
         bytes.clear();
         ends.clear();
         let count = PIECE_ENTRIES.min(entries_max - seen);
-        while ends.len() < count && merge.next(writer, &mut bytes).map_err(&named)? {
+        while ends.len() < count && bytes.len() < bytes_max && merge.next(writer, &mut bytes).map_err(&named)? {
             ends.push(bytes.len());
         }
         let starts = core::iter::once(0).chain(ends.iter().copied());

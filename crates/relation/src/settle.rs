@@ -107,7 +107,8 @@ pub(crate) fn flush(shared: &Shared, writer: &mut dyn Storage, table: TableId, i
     let (count, doubtful) = (fresh.count(), fresh.is_doubtful());
     let renewals = access.files.renewals;
     let blocks = access.blocks(index, writer)?;
-    let mut run = RunWriter::new(blocks, beside, (0, renewals), count as u64);
+    let run = RunWriter::new(blocks, beside, (0, renewals), count as u64);
+    let mut run = run.buffering(shared.merge_bytes);
     for from in (0..count).step_by(PIECE_ENTRIES) {
         let doubt = if doubtful { Doubt::All } else { Doubt::Since(renewals) };
         for entry in current(writer, &access, index, &fresh.piece(from, PIECE_ENTRIES), doubt)? {
@@ -230,7 +231,8 @@ impl Building<'_> {
         let files = self.shared.index_files(writer, &access, self.index.id)?;
         let beside = files.group_beside(files.runs.len(), tier);
         drop(files);
-        let mut run = RunWriter::new(blocks, beside, (tier, access.files.renewals), count);
+        let run = RunWriter::new(blocks, beside, (tier, access.files.renewals), count);
+        let mut run = run.buffering(self.shared.merge_bytes);
         for entry in self.entries.drain(..) {
             run.push(writer, &entry)?;
         }

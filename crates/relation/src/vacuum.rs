@@ -23,6 +23,8 @@ use crate::read::Wanted;
 use crate::{Error, RowBatch, RowBlock, Storage, Table, TableId, catalog, define, few_or_many, settle};
 
 const PIECE_ROWS: usize = few_or_many(16, 4096);
+/// And at least, however long they are.
+const ROWS_LEAST: u64 = 16;
 
 /// What rows that are written anew join.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -132,9 +134,9 @@ impl<'a> Copier<'a> {
             if part.visible() == 0 {
                 continue;
             }
-            let mut position = 0;
+            let (mut position, rows_max) = (0, self.rows_at_once(part));
             while position < part.count {
-                let count = (part.count - position).min(PIECE_ROWS as u64) as usize;
+                let count = (part.count - position).min(rows_max) as usize;
                 let mut block = access.read(writer, place, position, count, &Wanted::all())?;
                 position += block.count() as u64;
                 if joins == Joins::Found {
@@ -144,6 +146,12 @@ impl<'a> Copier<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Rows of a segment that are read together: as many as there is memory for, as they are on average.
+    fn rows_at_once(&self, part: &Part) -> u64 {
+        let row_bytes = (part.stride as u64).saturating_add(part.heap_bytes / part.count.max(1)).max(1);
+        (self.shared.merge_bytes as u64 / row_bytes).clamp(ROWS_LEAST, PIECE_ROWS as u64)
     }
 
     /// Adds what is visible of a block to the last copy, or to a new one if that is full.

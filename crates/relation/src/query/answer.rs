@@ -196,6 +196,7 @@ impl<V: View> Answer<V> {
             sorter.stage().record(&self.plan, &rows, row, (&mut key, &mut load))?;
             sorter.push(scratch, &key, &load)?;
         }
+        sorter.keep_few_runs(scratch)?;
         self.state = State::Reading(sorter, later);
         Ok(Progress::Working)
     }
@@ -222,6 +223,7 @@ impl<V: View> Answer<V> {
                 sorter.push(scratch, &key, &load)?;
             }
         }
+        sorter.keep_few_runs(scratch)?;
         self.state = State::Passing(sorted, sorter, later);
         Ok(Progress::Working)
     }

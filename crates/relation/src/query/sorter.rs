@@ -192,8 +192,25 @@ impl<F: Fold> Sorter<F> {
         runs.iter().map(|run| Reader::new(scratch, *run, self.read_bytes())).collect()
     }
 
+    /// Merges runs while their places are crowded; what else lies aside is still read.
+    pub(super) fn keep_few_runs(&mut self, scratch: &mut dyn Scratch) -> Result<(), Error> {
+        while self.is_crowded() {
+            self.merge_some(scratch)?;
+        }
+        Ok(())
+    }
+
     /// Merges as many runs as may be into one. Nothing else that lies aside before them is read any more.
     pub(super) fn merge(&mut self, scratch: &mut dyn Scratch) -> Result<(), Error> {
+        self.merge_some(scratch)?;
+        // What other records lie before them was read to its end.
+        if let Some(first) = self.runs.iter().map(|run| run.start).min() {
+            scratch.forget_before(first);
+        }
+        Ok(())
+    }
+
+    fn merge_some(&mut self, scratch: &mut dyn Scratch) -> Result<(), Error> {
         let some = self.take_runs();
         let level = some.iter().map(|run| run.level).max().unwrap_or(0).saturating_add(1);
         let (mut inputs, read_bytes) = (self.readers(scratch, &some)?, self.read_bytes());
@@ -213,10 +230,6 @@ impl<F: Fold> Sorter<F> {
         write_out(scratch, &mut rest, &mut bounds)?;
         self.longest = longest;
         self.runs.extend(bounds.map(|(start, end)| Run { start, end, level }));
-        // What other records lie before them was read to its end.
-        if let Some(first) = self.runs.iter().map(|run| run.start).min() {
-            scratch.forget_before(first);
-        }
         Ok(())
     }
 }

@@ -34,6 +34,8 @@ pub(crate) struct RunWriter {
     renewals: u64,
     block_bytes: usize,
     buffer: Vec<u8>,
+    /// Bytes of it that are written together.
+    buffer_bytes: usize,
     /// The data block in work.
     block: BlockWriter,
     blocks: u32,
@@ -60,6 +62,7 @@ impl RunWriter {
             renewals,
             block_bytes,
             buffer: Vec::new(),
+            buffer_bytes: BUFFER_BYTES,
             block: if entries_max > FEW_ENTRIES { block.with_all_room() } else { block },
             blocks: 0,
             fences: Vec::new(),
@@ -70,13 +73,19 @@ impl RunWriter {
         }
     }
 
+    /// The same, of which no more than this waits in memory to be written together.
+    pub(crate) fn buffering(mut self, bytes: usize) -> Self {
+        self.buffer_bytes = self.buffer_bytes.min(bytes);
+        self
+    }
+
     /// Adds an entry that comes after all before it.
     pub(crate) fn push(&mut self, writer: &mut dyn Storage, entry: &[u8]) -> Result<(), Error> {
         assert!(self.entries == 0 || self.last.as_slice() < entry, "entries come in order");
         if !self.block.push(entry) {
             self.close_block();
             self.begin_filter()?;
-            self.flush(writer, BUFFER_BYTES)?;
+            self.flush(writer, self.buffer_bytes)?;
             if !self.block.push(entry) {
                 return Err(Error::corrupt("", "key that is longer than its columns allow"));
             }
@@ -107,11 +116,11 @@ impl RunWriter {
         let mut fences = mem::take(&mut self.fences);
         let first = fences[0].clone();
         // Where memory is little a block that is done is not there beside the next one.
-        self.flush(writer, BUFFER_BYTES)?;
+        self.flush(writer, self.buffer_bytes)?;
         while fences.len() > 1 {
             fences = self.write_level(levels.len() as u8, &fences);
             levels.push(fences.len() as u32);
-            self.flush(writer, BUFFER_BYTES)?;
+            self.flush(writer, self.buffer_bytes)?;
         }
         let lines = if is_only && NO_FILTER_OF_ONE_BLOCK { 0 } else { self.write_filter() };
         let blocks: u32 = levels.iter().sum();

@@ -35,7 +35,8 @@ impl Rig {
 
     pub fn relations(&self) -> Relations {
         let relations = Relations::with_fresh_rows(FRESH_ROWS).with_segment_bytes(SEGMENT_BYTES);
-        if self.cells { relations.with_cells() } else { relations }
+        // In cells as where memory is little: merges of few runs at a time.
+        if self.cells { relations.with_cells().with_tier_runs(3).with_merge_bytes(1) } else { relations }
     }
 
     fn cache(&self) -> usize {

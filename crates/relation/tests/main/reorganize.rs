@@ -247,3 +247,28 @@ fn what_was_fresh_before_a_renewal_is_not_taken_for_what_is_fresh_now() {
     bench.reopen();
     bench.verify();
 }
+
+/// Where there is memory for few runs at a time the newest are merged first, and what it comes to is the same.
+#[test]
+fn runs_that_cannot_be_read_side_by_side_are_merged_some_at_a_time() {
+    let steps = |bounded: bool| {
+        let mut bench = filled(20, 1 << 20, 3000);
+        let runs =
+            |bench: &mut Bench| -> Vec<usize> { figures(bench).indexes.iter().map(|index| index.runs.len()).collect() };
+        assert!(runs(&mut bench).iter().all(|count| *count > 8), "{:?}", runs(&mut bench));
+        let relations = Relations::with_fresh_rows(20).with_step_entries(10_000);
+        bench.relations = if bounded { relations.with_tier_runs(3).with_merge_bytes(1) } else { relations };
+        let mut steps = 0;
+        while vacuum_step(&mut bench) {
+            steps += 1;
+        }
+        assert_eq!(runs(&mut bench), [1, 1]);
+        bench.verify();
+        let rows = bench.values("t");
+        assert_eq!(rows.len(), 3000);
+        steps
+    };
+    assert_eq!(steps(false), 2);
+    let bounded = steps(true);
+    assert!(bounded > 6, "{bounded} merges");
+}
