@@ -4,6 +4,7 @@ mod against_sqlite;
 mod api;
 mod forked;
 mod full;
+mod level;
 mod lines;
 mod lost_pages;
 mod pairs;
@@ -13,3 +14,7 @@ mod rollback;
 mod series_native;
 mod tidied;
 mod trees;
+
+/// What is allocated is counted, for level.rs.
+#[global_allocator]
+static MEMORY: peak_alloc::PeakAlloc = peak_alloc::PeakAlloc;

@@ -25,6 +25,7 @@ mod sides;
 mod sorted;
 mod sorting;
 mod text_keys;
+mod window_texts;
 
 use std::fmt;
 use std::sync::Arc;
@@ -49,6 +50,7 @@ use forgetful::is_forgetful;
 pub(crate) use merged::Merging;
 use refused::Refused;
 use sorted::SortedAside;
+pub(crate) use window_texts::WindowTexts;
 
 /// Whether a node sorts all rows of its input aside, and gives all of them on.
 pub(crate) fn sorts(plan: &Arc<dyn ExecutionPlan>) -> bool {

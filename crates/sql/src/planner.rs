@@ -45,7 +45,7 @@ use crate::information;
 use crate::interrupt::Interrupt;
 use crate::joining::JoinAlong;
 use crate::late_scan::Late;
-use crate::little::{CountsAsSums, Little, Merging};
+use crate::little::{CountsAsSums, Little, Merging, WindowTexts};
 use crate::memory;
 use crate::multisets;
 use crate::naming;
@@ -549,7 +549,10 @@ fn state(
         .with_type_planner(Arc::new(crate::types::Planner))
         .with_physical_optimizer_rules(rules(options, means, summaries, foreign_key_joins));
     let state = dialect::register(state);
-    let state = if options.is_little { state.with_optimizer_rule(Arc::new(CountsAsSums)) } else { state };
+    let state = match options.is_little {
+        true => state.with_optimizer_rule(Arc::new(CountsAsSums)).with_optimizer_rule(Arc::new(WindowTexts)),
+        false => state,
+    };
     Ok(state.build())
 }
 

@@ -71,6 +71,12 @@ impl Ram {
         self.0 / 8
     }
 
+    /// Bytes of it for a merge of runs: as much as for opened pages, once more while one is under way.
+    #[must_use]
+    pub fn merges(self) -> usize {
+        self.pages()
+    }
+
     /// Bytes of it for the upper levels and filters of indexes.
     #[must_use]
     pub fn heads(self) -> usize {

@@ -74,6 +74,11 @@ pub fn distinct() -> usize {
     pairs().len()
 }
 
+/// Takes the memory for so many pairs at once: for a test that counts what others take.
+pub fn reserve(pairs_more: usize) {
+    pairs().reserve(pairs_more);
+}
+
 /// Forgets everything: for a test that plays one history twice on purpose.
 pub fn reset() {
     pairs().clear();

@@ -55,7 +55,8 @@ pub(super) fn as_they_were(
     Ok(Arc::new(ProjectionExec::try_new(columns.collect::<Vec<_>>(), grouped)?))
 }
 
-fn in_column(kind: &DataType) -> Option<DataType> {
+/// The type of texts that lie in their column; none of what does not lie apart from it.
+pub(super) fn in_column(kind: &DataType) -> Option<DataType> {
     match kind {
         DataType::Utf8View => Some(DataType::Utf8),
         DataType::BinaryView => Some(DataType::Binary),
