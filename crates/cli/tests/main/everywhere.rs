@@ -13,9 +13,9 @@ use super::stage::Stage;
 
 /// Clouds, and how many of them may fail and collude.
 const SHAPES: [(usize, usize, usize); 3] = [(3, 1, 1), (5, 2, 2), (2, 0, 0)];
-const DISTRIBUTIONS: [&str; 3] = ["encryption", "encryption, replication", "encryption, dispersion"];
+pub const DISTRIBUTIONS: [&str; 3] = ["encryption", "encryption, replication", "encryption, dispersion"];
 /// What texts, numbers, and times are for.
-const USES: [[&str; 3]; 5] = [
+pub const USES: [[&str; 3]; 5] = [
     ["", "", ""],
     [" FOR (equality)", " FOR (sum)", ""],
     [" FOR (prefix)", " FOR (range)", " FOR (range)"],
@@ -25,20 +25,29 @@ const USES: [[&str; 3]; 5] = [
 const CLOUDS: [&str; 5] = ["a", "b", "c", "d", "e"];
 
 const COLUMNS: &str = "id BIGINT PRIMARY KEY, name TEXT{t}, salary NUMERIC(10,2){n}, born DATE{d}, big BIGINT{n}, photo BYTEA, \
-                       at TIMESTAMP{d}, is_in BOOLEAN";
-const FILL: &str = "INSERT INTO TABLE VALUES \
-    (1, 'Ada', 1000.50, '1815-12-10', 9223372036854775807, '\\x00ff', '2024-02-29 12:34:56.789012', true), \
-    (2, 'Ädä', -1000.50, '0001-01-01', -9223372036854775808, '\\x', '1677-09-22 00:00:00', false), \
-    (3, NULL, NULL, NULL, NULL, NULL, NULL, NULL), \
-    (4, 'Adalbert', 99999999.99, '9999-12-31', 0, '\\x0102', '2024-02-29 12:34:56.789012', true), \
-    (5, '数据库', 0.00, '2000-02-29', -1, '\\xdeadbeef', '2000-01-01 00:00:00', false), (6, '', 1, '1969-12-31', 7, '\\x00', NULL, true); \
+    at TIMESTAMP{d}, is_in BOOLEAN, note VARCHAR(40), small SMALLINT{n}, wide NUMERIC(38,4), real REAL, weight DOUBLE PRECISION{d}, \
+    zoned TIMESTAMPTZ, clock TIME, key UUID";
+pub const FILL: &str = "INSERT INTO TABLE VALUES \
+    (1, 'Ada', 1000.50, '1815-12-10', 9223372036854775807, '\\x00ff', '2024-02-29 12:34:56.789012', true, 'first', 1, \
+     12345678901234567890123456789012.3456, 1.5, 2.5, '2024-02-29 12:34:56+02', '23:59:59.999999', 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'), \
+    (2, 'Ädä', -1000.50, '0001-01-01', -9223372036854775808, '\\x', '1677-09-22 00:00:00', false, '', -32768, \
+     -12345678901234567890123456789012.3456, -1.5, -0.0, '1969-12-31 23:59:59.999999+00', '00:00', '00000000-0000-0000-0000-000000000000'), \
+    (3, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL), \
+    (4, 'Adalbert', 99999999.99, '9999-12-31', 0, '\\x0102', '2024-02-29 12:34:56.789012', true, 'fourth', 32767, 0.0001, 3.4e38, 1.7e308, \
+     '2024-03-01 00:00:00+00', '12:00', 'ffffffff-ffff-ffff-ffff-ffffffffffff'), \
+    (5, '数据库', 0.00, '2000-02-29', -1, '\\xdeadbeef', '2000-01-01 00:00:00', false, 'ünï', 0, 0, 0, 1e-300, \
+     '2000-01-01 00:00:00+00', '06:30', '12345678-1234-1234-1234-123456789abc'), \
+    (6, '', 1, '1969-12-31', 7, '\\x00', NULL, true, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL); \
     UPDATE TABLE SET salary = salary - 1, name = name || 'x' WHERE is_in; DELETE FROM TABLE WHERE id IN (3, 99)";
-const CHANGE: &str = "INSERT INTO TABLE (id, name, salary) VALUES (50, 'late', 5); DELETE FROM TABLE WHERE id = 1; \
+pub const CHANGE: &str = "INSERT INTO TABLE (id, name, salary) VALUES (50, 'late', 5); DELETE FROM TABLE WHERE id = 1; \
                       UPDATE TABLE SET born = '2001-01-01' WHERE name = 'late'";
-const QUESTIONS: &str = "SELECT * FROM TABLE ORDER BY id; SELECT sum(salary) AS s, count(*) AS c, avg(big) AS a, max(name) AS m FROM TABLE; \
+pub const QUESTIONS: &str = "SELECT * FROM TABLE ORDER BY id; SELECT sum(salary) AS s, count(*) AS c, avg(big) AS a, max(name) AS m FROM TABLE; \
     SELECT id FROM TABLE WHERE name = 'Ädä' OR born < '1900-01-01' ORDER BY id; SELECT id FROM TABLE WHERE name LIKE 'Ad%' ORDER BY id; \
     SELECT id FROM TABLE WHERE salary BETWEEN -2000 AND 5 AND at <= '2000-01-01' ORDER BY id; \
-    SELECT sum(salary) AS s, count(*) AS c FROM TABLE WHERE name LIKE 'Ad%'; SELECT id FROM TABLE WHERE big IN (0, -1) ORDER BY id";
+    SELECT sum(salary) AS s, count(*) AS c FROM TABLE WHERE name LIKE 'Ad%'; SELECT id FROM TABLE WHERE big IN (0, -1) ORDER BY id; \
+    SELECT sum(small) AS s, sum(wide) AS w, max(real) AS r, min(clock) AS c, count(zoned) AS z FROM TABLE; \
+    SELECT id FROM TABLE WHERE weight > 1 OR small < 0 ORDER BY id; SELECT id FROM TABLE WHERE zoned < '2000-01-01 00:00:01+00' ORDER BY id; \
+    SELECT id FROM TABLE WHERE key = '12345678-1234-1234-1234-123456789abc' OR note = 'first' OR clock = '12:00' ORDER BY id";
 /// Every fragment becomes another one, as a cloud that lies would have it.
 const LIE: &str = "DO $$ DECLARE one record; BEGIN FOR one IN SELECT attrelid::regclass AS t, attname AS c, atttypid::regtype::text AS k \
     FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid WHERE relkind = 'r' AND relname ~ '^t[0-9a-f]{16}$' AND attname ~ '^c[0-9a-f]{16}$' LOOP \
@@ -46,8 +55,17 @@ const LIE: &str = "DO $$ DECLARE one record; BEGIN FOR one IN SELECT attrelid::r
     ELSE EXECUTE format('UPDATE %s SET %I = set_byte(%I, 0, get_byte(%I, 0) # 1) WHERE length(%I) > 0', one.t, one.c, one.c, one.c, one.c); \
     END IF; END LOOP; END $$";
 
-fn is_full() -> bool {
+pub fn is_full() -> bool {
     std::env::var("COUNTERFOIL_PROOF").is_ok_and(|proof| proof == "full")
+}
+
+/// Runs a script on both tables, which answer alike; what was noted of the dispersed one.
+#[track_caller]
+pub fn same(stage: &Stage, script: &str, of: &str) -> String {
+    let [people, plain] = ["people", "plain"].map(|table| stage.run(&["db", &script.replace("TABLE", table)]));
+    assert_eq!((plain.code, people.code), (0, 0), "{of}: {}{}", plain.err, people.err);
+    assert_eq!(people.out, plain.out, "{of}: {script}");
+    people.err
 }
 
 /// Clouds `a` to `e`: PostgreSQL, a provider, a folder, a provider, a folder.
@@ -80,13 +98,9 @@ impl Everywhere {
         Some(Self { stage, server, providers })
     }
 
-    /// Runs a script on both tables, which answer alike; what was noted of the dispersed one.
     #[track_caller]
     fn same(&self, script: &str, of: &str) -> String {
-        let [people, plain] = ["people", "plain"].map(|table| self.stage.run(&["db", &script.replace("TABLE", table)]));
-        assert_eq!((plain.code, people.code), (0, 0), "{of}: {}{}", plain.err, people.err);
-        assert_eq!(people.out, plain.out, "{of}: {script}");
-        people.err
+        same(&self.stage, script, of)
     }
 
     /// The first `count` of the clouds that run here are killed, something is done, and they are back.
@@ -121,7 +135,7 @@ impl Everywhere {
 }
 
 /// The two statements that make the same table at clouds and here.
-fn creates([shape, distribution, uses]: [usize; 3]) -> String {
+pub fn creates([shape, distribution, uses]: [usize; 3]) -> String {
     let (clouds, may_fail, may_collude) = SHAPES[shape];
     let mut columns = COLUMNS.to_owned();
     for (mark, said) in ["{t}", "{n}", "{d}"].into_iter().zip(USES[uses]) {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use counterfoil_test_servers::{S3Server, SftpServer, WebDavServer};
 
+use super::everywhere::{CHANGE, DISTRIBUTIONS, FILL, QUESTIONS, USES, creates, is_full, same};
 use super::stage::{Stage, ended};
 
 /// The clouds `a`, `b` and `c` of a table `people`, beside which `plain` lies here.
@@ -34,7 +35,13 @@ impl Stores {
             stage.good(&["db", &format!("CREATE CLOUD {name} OPTIONS (url '{url}', secret_file '{secret}')")]);
         }
         stage.good(&["key", "split", "db", "--need", "2", "--of", "3", "shares"]);
-        stage.good(&[
+        Some(stores)
+    }
+
+    /// With two tables.
+    fn with_tables() -> Option<Self> {
+        let stores = Self::start()?;
+        stores.stage.good(&[
             "db",
             "CREATE TABLE people (id BIGINT PRIMARY KEY, name TEXT FOR (equality), salary NUMERIC(10,2) FOR (sum)) \
              WITH (engine = 'dispersed', clouds = 'a, b, c'); CREATE TABLE plain (id BIGINT PRIMARY KEY, name TEXT, salary NUMERIC(10,2))",
@@ -79,7 +86,7 @@ impl Stores {
 
 #[test]
 fn a_bucket_a_web_server_and_a_machine_are_three_clouds() {
-    let Some(mut stores) = Stores::start() else { return };
+    let Some(mut stores) = Stores::with_tables() else { return };
     stores.fill();
     stores.same();
     // One is gone for a while, and told when it is back.
@@ -101,6 +108,29 @@ fn a_bucket_a_web_server_and_a_machine_are_three_clouds() {
     assert_eq!(told.code, 0, "{}", told.err);
     assert!(told.err.contains("table people: 451 rows"), "{}", told.err);
     assert_eq!(stage.good(&["db", "SELECT count(*) AS c, sum(id) AS s FROM people"]), "c,s\n451,113850\n");
+}
+
+/// All types, codings and distributions, as at processes that answer questions (everywhere.rs).
+#[test]
+fn all_types_and_codings_answer_at_stores_as_a_relation_does() {
+    let Some(mut stores) = Stores::start() else { return };
+    let all =
+        (0..DISTRIBUTIONS.len()).flat_map(|distribution| (0..USES.len()).map(move |uses| [0, distribution, uses]));
+    for (at, combination) in all.enumerate().filter(|(at, _)| is_full() || at % 4 == 3) {
+        let create = creates(combination);
+        stores.stage.good(&["db", &create]);
+        same(&stores.stage, FILL, &create);
+        same(&stores.stage, QUESTIONS, &create);
+        let victim = at % 3;
+        stores.begin(victim, Trouble::Killed, Path::new(""));
+        same(&stores.stage, QUESTIONS, &create);
+        same(&stores.stage, CHANGE, &create);
+        stores.end(victim, Trouble::Killed);
+        stores.stage.good(&["db", "REPAIR TABLE people"]);
+        let noted = same(&stores.stage, QUESTIONS, &create);
+        assert!(!noted.lines().any(|line| line.contains("cloud") && !line.contains("it is slow")), "{create}: {noted}");
+        stores.stage.good(&["db", "DROP TABLE people; DROP TABLE plain"]);
+    }
 }
 
 /// What happens to a store.
@@ -196,8 +226,7 @@ fn damage(file: &Path) {
 /// makes all of it whole.
 #[test]
 fn whatever_one_of_them_does_at_any_moment_nothing_is_lost() {
-    let Some(mut stores) = Stores::start() else { return };
-    let is_full = std::env::var("COUNTERFOIL_PROOF").is_ok_and(|proof| proof == "full");
+    let Some(mut stores) = Stores::with_tables() else { return };
     stores.fill();
     let before = stores.stage.path("before");
     let cases = TROUBLES.iter().flat_map(|trouble| (0..3).map(move |victim| (*trouble, victim)));
@@ -205,7 +234,7 @@ fn whatever_one_of_them_does_at_any_moment_nothing_is_lost() {
         for (at, statement) in STATEMENTS.iter().enumerate() {
             // Otherwise each trouble once, of the next one each, and in the next statement.
             let trouble_number = number / 3;
-            if !is_full && (victim != trouble_number % 3 || at != trouble_number % 4) {
+            if !is_full() && (victim != trouble_number % 3 || at != trouble_number % 4) {
                 continue;
             }
             let of = format!("{trouble:?} {victim}: {statement}");
