@@ -46,7 +46,9 @@ fn who_comes_in_from_outside_does_with_clouds_what_he_may_do_with_tables() {
     assert_eq!(ask(&mut guest, "REPAIR TABLE people", &[]), complete);
     assert!(!ask(&mut guest, "REFRESH TABLE people", &[]).starts_with("error"));
     assert!(ask(&mut reader, "REPAIR TABLE people", &[]).contains("reader"));
-    for refused in ["CREATE CLOUD d OPTIONS (url 'dir:/tmp/d')", "DROP CLOUD a"] {
+    for refused in
+        ["CREATE CLOUD d OPTIONS (url 'dir:/tmp/d')", "ALTER CLOUD a OPTIONS (url 'dir:/tmp/d')", "DROP CLOUD a"]
+    {
         let said = ask(&mut guest, refused, &[]);
         assert!(said.contains("whoever runs the server says where they are"), "{said}");
     }
