@@ -27,6 +27,7 @@ mod main {
     mod published_network;
     mod published_sql;
     mod published_stores;
+    mod put_back;
     mod relations;
     mod series;
     mod serve;

@@ -126,6 +126,11 @@ pub(crate) fn is_due(shared: &Shared, access: &Access, files: &IndexFiles, due: 
     files.merging.is_some() || begin(shared, access, files, due).is_some()
 }
 
+/// Whether the merge that is under way is one of all runs, or none is left to be merged.
+pub(crate) fn is_whole(files: &IndexFiles) -> bool {
+    files.merging.as_ref().map_or(files.sorted().count() <= 1, |merging| merging.first == 0)
+}
+
 /// The merge that is due.
 fn begin(shared: &Shared, access: &Access, files: &IndexFiles, due: Due) -> Option<Merging> {
     let all = || newest(shared, files);

@@ -156,9 +156,12 @@ impl Vacuum {
         drop(access);
         for index in &table.indexes {
             if !self.merged.contains(&index.id) && merge::step(shared, writer, self.table, index, Due::Untidy)? {
-                // One that others began is of some runs only: once it has ended, that of all of them begins.
+                // One that others began is of some runs only, as is one of more than are read side by side: once it has ended, that of
+                // all of them begins.
                 let is_ours = self.merging == Some(index.id) || !begun.contains(&index.id);
-                self.merging = is_ours.then_some(index.id);
+                let access = shared.access_to_write(writer, self.table)?;
+                let is_whole = merge::is_whole(&*shared.index_files(writer, &access, index.id)?);
+                self.merging = (is_ours && is_whole).then_some(index.id);
                 return Ok(true);
             }
         }

@@ -258,8 +258,8 @@ fn runs_that_cannot_be_read_side_by_side_are_merged_some_at_a_time() {
         assert!(runs(&mut bench).iter().all(|count| *count > 8), "{:?}", runs(&mut bench));
         let relations = Relations::with_fresh_rows(20).with_step_entries(10_000);
         bench.relations = if bounded { relations.with_tier_runs(3).with_merge_bytes(1) } else { relations };
-        let mut steps = 0;
-        while vacuum_step(&mut bench) {
+        let (mut steps, mut vacuum) = (0, Vacuum::of(bench.table("t").id));
+        while bench.statement(|relations, writer| relations.vacuum_step(writer, &mut vacuum)).unwrap() {
             steps += 1;
         }
         assert_eq!(runs(&mut bench), [1, 1]);

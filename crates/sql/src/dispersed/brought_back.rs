@@ -135,8 +135,8 @@ pub fn lost_tables(
     // Under its own name it is asked as the others are.
     let mut lost: Vec<Lost> = lost.into_iter().map(|(lost, _)| lost).collect();
     if lost.is_empty() {
-        let text = "shows no table of the database that these shares are of: is it the right cloud?";
-        return Err(Error::NotFound(format!("cloud at {url} {text}")));
+        let gone = catalogue.contents(&*first, &Patient).is_ok_and(|contents| !contents.gone.is_empty());
+        return Err(no_table(&url, gone));
     }
     let mut clouds: Vec<Cloud> = Vec::new();
     for (name, url, secret_file) in lost.iter().flat_map(|lost| lost.definition.clouds.clone()) {
@@ -155,6 +155,18 @@ pub fn lost_tables(
         }
     }
     Ok(lost)
+}
+
+/// `gone`: whether the cloud was told under another key of tables that it showed under this one.
+fn no_table(url: &str, gone: bool) -> Error {
+    let text = match gone {
+        true => {
+            "shows no table under the key that these shares are of any more: it was changed since (`rekey --data`): take shares \
+                 that `key split` made behind that"
+        }
+        false => "shows no table of the database that these shares are of: is it the right cloud?",
+    };
+    Error::NotFound(format!("cloud at {url} {text}"))
 }
 
 /// Takes what another cloud has newer.
