@@ -151,8 +151,12 @@ fn runs_at_once(shared: &Shared) -> usize {
     (shared.merge_bytes / AHEAD_BYTES_MIN).max(shared.tier_runs)
 }
 
-/// A merge of all runs; of the newest, where there are more than can be read side by side.
+/// A merge of all runs; of the newest, where there are more than can be read side by side. (A device has few.)
 fn newest(shared: &Shared, files: &IndexFiles) -> Merging {
+    if cfg!(feature = "small") {
+        let tier = tier_of(shared, files.entries());
+        return Merging { first: 0, count: files.runs.len() as u32, tier, until: Vec::new(), made: Vec::new() };
+    }
     let sorted: Vec<&[Run]> = files.sorted().collect();
     let (rest, some) = sorted.split_at(sorted.len().saturating_sub(runs_at_once(shared)));
     let first = rest.iter().map(|run| run.len()).sum::<usize>();
@@ -273,7 +277,8 @@ fn make_piece(
     let each = bytes_max / pieces(inputs).count().max(1);
     let each = if cfg!(feature = "small") { writer.page_bytes() } else { each.clamp(AHEAD_BYTES_MIN, AHEAD_BYTES) };
     let mut merge = Merge::after(writer, pieces(inputs), &merging.until, each).map_err(&named)?;
-    let (mut bytes, mut ends, mut seen) = (Vec::new(), Vec::new(), 0);
+    let ends_most = PIECE_ENTRIES.min(entries_max).min(bytes_max / AHEAD_BYTES_MIN).max(1);
+    let (mut bytes, mut ends, mut seen) = (Vec::new(), Vec::with_capacity(ends_most), 0);
     let is_last = loop {
         bytes.clear();
         ends.clear();

@@ -150,6 +150,9 @@ impl<'a> Copier<'a> {
 
     /// Rows of a segment that are read together: as many as there is memory for, as they are on average.
     fn rows_at_once(&self, part: &Part) -> u64 {
+        if cfg!(feature = "small") {
+            return PIECE_ROWS as u64;
+        }
         let row_bytes = (part.stride as u64).saturating_add(part.heap_bytes / part.count.max(1)).max(1);
         (self.shared.merge_bytes as u64 / row_bytes).clamp(ROWS_LEAST, PIECE_ROWS as u64)
     }

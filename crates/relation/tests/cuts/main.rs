@@ -115,7 +115,7 @@ fn stored(relations: &Relations, view: &Snapshot, script: &dyn Script) -> Result
     for name in script.tables() {
         let table = relations.table(view, name)?.unwrap();
         let mut scan = relations.scan(view.clone(), &table)?;
-        let rows = stored.entry(name).or_insert_with(Rows::new);
+        let rows = stored.entry(name).or_default();
         while let Some(block) = scan.next(100)? {
             for row in block.visible_rows() {
                 rows.insert(block.id(row), block.rows.row(row)?);
