@@ -64,7 +64,7 @@ fn no_cloud_becomes_another_one() {
     assert!(refused.contains("cloud b is at dir:"), "{refused}");
     for (sql, text) in [
         ("ALTER CLOUD z OPTIONS (url 'dir:/tmp')", "no cloud z: SHOW CLOUDS lists them"),
-        ("ALTER CLOUD a OPTIONS (url 'gopher://x')", "gopher"),
+        ("ALTER CLOUD a OPTIONS (url 'gopher:x')", "gopher"),
         ("ALTER CLOUD a OPTIONS (url 'dir:/no/such/folder')", "/no/such/folder"),
     ] {
         let refused = world.database.ask(sql);
