@@ -33,11 +33,18 @@ fn a_cloud_that_moved_is_asked_where_it_is() {
     world.set_there("b", false);
     assert_eq!(world.database.ask("SELECT sum(n) FROM t"), "321");
     world.set_there("b", true);
-    // Whoever brings the table back from another cloud knows where it is.
+}
+
+#[test]
+fn whoever_brings_a_table_back_is_told_where_its_clouds_are() {
+    let mut world = world(CREATE);
+    world.database.ask("INSERT INTO t VALUES (1, 1), (2, 20)");
+    std::fs::rename(world.path("a"), world.path("moved")).expect("moved");
+    assert_eq!(readdress(&mut world, "a", "moved"), "ALTER CLOUD");
     let mut other = client(&world.path("c"));
     let there = format!("a dir:{}", world.path("moved").display());
     assert_eq!(addresses(&mut other)[0], there);
-    assert_eq!(other.ask("SELECT sum(n) FROM t"), "321");
+    assert_eq!(other.ask("SELECT sum(n) FROM t"), "21");
 }
 
 #[test]
