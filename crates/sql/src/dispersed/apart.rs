@@ -86,19 +86,43 @@ impl Given<'_> {
         self.shown.is_some_and(|shown| shown.contains(&other.now))
     }
 
-    /// Whether what lies at its address is what another one was told, and not what it was.
+    /// Whether what lies at its address is what another one was told, and not what it was. Others may have told it more since, in the place
+    /// of some of that.
     fn is_at_the_place_of(&self, other: &Self) -> bool {
-        let has = |told: &BTreeSet<u64>| !told.is_empty() && self.shown.is_some_and(|shown| told.is_subset(shown));
+        let has = |told: &BTreeSet<u64>| self.shown.is_some_and(|shown| !told.is_disjoint(shown));
         has(&other.before) && !self.before.is_empty() && !has(&self.before)
     }
+}
+
+/// For each address the cloud that answers there: its own, unless it shows what another one was told and nothing of what its own was.
+pub(super) fn who_answers(given: &[Given<'_>]) -> Vec<usize> {
+    let others = |at: usize| (0..given.len()).filter(move |other| *other != at);
+    let who = |at: usize| others(at).find(|other| given[at].is_at_the_place_of(&given[*other])).unwrap_or(at);
+    (0..given.len()).map(who).collect()
+}
+
+/// What is to be said where more clouds than may fail stand at others' addresses: conditions would be true of no row there.
+pub(super) fn displaced(table: &str, names: &[&str], who: &[usize], may_fail: usize) -> Option<Error> {
+    let displaced = who.iter().enumerate().filter(|(at, who)| at != *who);
+    let told: Vec<String> = displaced
+        .map(|(at, who)| {
+            format!("what lies at the address of cloud {} is what cloud {} was given", names[at], names[*who])
+        })
+        .collect();
+    (told.len() > may_fail).then(|| {
+        Error::Network(format!(
+            "table {table}: {}: were addresses exchanged? ALTER CLOUD ... OPTIONS (url '...') says where a cloud is by now",
+            told.join(", ")
+        ))
+    })
 }
 
 /// What speaks against telling each cloud something: it is another one. One that shows what another was told stands in its place, and is at fault
 /// alone; of two that show each other's, and what they were told, nobody knows which is at its own address.
 pub(super) fn at_fault(given: &[Given<'_>], names: &[&str]) -> Vec<Option<Failure>> {
     let others = |at: usize| (0..given.len()).filter(move |other| *other != at);
-    let stands = |at: usize| others(at).find(|other| given[at].is_at_the_place_of(&given[*other]));
-    let out_of_place: Vec<Option<usize>> = (0..given.len()).map(stands).collect();
+    let out_of_place: Vec<Option<usize>> =
+        who_answers(given).into_iter().enumerate().map(|(at, who)| (at != who).then_some(who)).collect();
     let is_one = |at: usize, other: usize| given[at].shows(&given[other]) || given[other].shows(&given[at]);
     let fault = |at: usize| {
         match out_of_place[at] {
@@ -150,6 +174,11 @@ mod tests {
         // Exchanged; and two of which both had been told at one place.
         assert_eq!(fault(&[(1, &[10], Some(&[1, 20])), (2, &[20], Some(&[2, 10])), (3, &[30], None)]), "xx-");
         assert_eq!(fault(&[(1, &[10], Some(&[1, 2, 10, 20])), (2, &[20], None), (3, &[30], None)]), "11-");
+        // Exchanged, and others have told both something since in the place of some of it.
+        assert_eq!(
+            fault(&[(1, &[10, 11], Some(&[1, 21, 29])), (2, &[20, 21], Some(&[2, 10, 19])), (3, &[30], None)]),
+            "xx-"
+        );
         // What others have told since is nobody's here; and one that was emptied stands in nobody's place.
         assert_eq!(fault(&[(1, &[10], Some(&[1, 11])), (2, &[20], Some(&[2])), (3, &[30], Some(&[3, 31]))]), "---");
     }

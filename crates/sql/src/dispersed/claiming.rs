@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use counterfoil_disperse::fragments::{Fragments, Name};
 use counterfoil_disperse::{
-    Catalogue, Claim, Client, Contents, Errands, Failure, Kept, Patient, Provider, TableNumber, Told, beside_standing,
-    rivals,
+    Catalogue, Claim, Client, Contents, Errands, Failure, Kept, Operations, Patient, Provider, TableNumber, Told,
+    beside_standing, rivals,
 };
 use counterfoil_relation::TableId;
 use parking_lot::Mutex;
@@ -17,7 +17,7 @@ use super::before;
 use super::clouds::{self, Cloud};
 use super::push::each;
 use super::{Dispersed, define};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// So long a cloud is waited for: one that hangs is told nothing either.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -165,6 +165,24 @@ impl Claiming {
             places: coded.iter().map(|coded| coded.places.iter().copied().collect()).collect(),
         };
         Ok(Claimed { until, answered, standing, looks })
+    }
+
+    /// For each address the cloud that answers there, as far as looks show it.
+    pub(super) fn who_answers(&self, looks: &[Look]) -> Vec<usize> {
+        let shown = looks.iter().map(|look| look.contents().map(|contents| &contents.places));
+        let given = self.told.iter().zip(shown).map(|(told, shown)| Given { now: 0, before: told.places(), shown });
+        apart::who_answers(&given.collect::<Vec<_>>())
+    }
+
+    /// What is to be said where more clouds than may fail stand at others' addresses, of a table of which they are asked conditions.
+    pub(super) fn displaced(&self, table: &str, kept: &Kept, looks: &[Look]) -> Option<Error> {
+        let declaration = kept.declaration();
+        let asks = |of: &Operations| of.equality || of.range || of.prefix || of.danger_order;
+        if !declaration.columns.iter().any(|column| asks(&column.operations)) {
+            return None;
+        }
+        let names: Vec<_> = self.clouds.iter().map(|cloud| cloud.name.as_str()).collect();
+        apart::displaced(table, &names, &self.who_answers(looks), declaration.may_fail)
     }
 
     /// A cloud that is another one is told nothing. Whoever of two was given its entry last looks behind both.

@@ -213,11 +213,10 @@ pub(super) fn note_abandoned(
     table: &Table,
     (before, learned): (&Kept, &Kept),
 ) -> Result<()> {
-    let first = learned.layouts().first().map_or(0, |layout| layout.number);
     let goes_on = |layout: &Layout| learned.layouts().iter().any(|other| other.is(layout));
     let lies_before =
         |of: &Layout| before.layouts().iter().any(|layout| layout.number < of.number && !layout.state.live.is_empty());
-    for layout in before.layouts().iter().filter(|layout| layout.number >= first && !goes_on(layout)) {
+    for layout in before.layouts().iter().filter(|layout| !goes_on(layout)) {
         if !layout.state.live.is_empty() && !lies_before(layout) {
             continue;
         }

@@ -43,7 +43,8 @@ impl Session {
     /// Before a query: learns what other clients have told clouds of the tables that it names.
     ///
     /// # Errors
-    /// Those of reading what is here. What clouds answer, or do not, is no reason not to read.
+    /// Those of reading what is here, and where more clouds than may fail stand at others' addresses. What else clouds answer, or do not, is
+    /// no reason not to read.
     pub(crate) fn follow(&mut self, query: &impl Visit) -> Result<()> {
         if !self.guard.transaction.sees_what_comes() {
             return Ok(());
@@ -83,6 +84,9 @@ impl Session {
         let Some((claiming, None)) = claiming(shared(self.engine()), &view, table, &kept)? else { return Ok(()) };
         drop(view);
         let looks = claiming.peek(shared(self.engine()));
+        if let Some(displaced) = claiming.displaced(&table.name, &kept, &looks) {
+            return Err(displaced);
+        }
         let end = ended(table, &claiming, &kept, &looks);
         let learned = match end.map(Err).unwrap_or_else(|| later(table, &claiming, (&kept, None), &looks)) {
             Ok(None) => {
@@ -94,8 +98,8 @@ impl Session {
         };
         match learned {
             Err(Error::Interrupted) => Err(Error::Interrupted),
-            // Whoever asks at once has met it.
-            Err(error) if at_once => Err(error),
+            // Whoever asks at once has met it; and of addresses that lead to other clouds no answer is to be had.
+            Err(error) if at_once || matches!(error, Error::Network(_)) => Err(error),
             Err(error) => {
                 self.notices.push(format!("what others have told clouds is not seen: {error}"));
                 Ok(())

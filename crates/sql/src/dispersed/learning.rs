@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use counterfoil_disperse::{Client, Damaged, Kept, Records, Told};
+use counterfoil_disperse::{Asking, Client, Damaged, Failure, Goal, Kept, Records, Told};
 use counterfoil_relation::{ColumnId, RowId, Table};
 
 use super::brought_back::as_there;
@@ -21,7 +21,8 @@ use super::catalogue::{
 };
 use super::claiming::{Claiming, Look};
 use super::clouds::{self, Cloud};
-use super::{define, dropped, keep, kept};
+use super::waiting::Waiting;
+use super::{apart, define, dropped, keep, kept, opened};
 use crate::error::{Error, Result};
 use crate::incidents::incidents;
 use crate::session::Session;
@@ -38,6 +39,8 @@ pub(super) struct Later {
     there: Kept,
     /// What each cloud shows of the table, by its name: to be told anew.
     shown: BTreeMap<String, Told>,
+    /// Clouds that show nothing of what they were told here: others took turns, or their addresses lead to other clouds by now.
+    anew: Vec<String>,
     /// Whether this database was put back: then a person says what counts.
     is_past: bool,
 }
@@ -101,25 +104,69 @@ pub(super) fn later(
         }
         let definition = told.parts.get(DEFINITION).and_then(|bytes| postcard::from_bytes(bytes).ok());
         let definition = definition.ok_or_else(|| of_another_version(table, cloud))?;
-        let (version, known, shown) = (told.version, kept.version, BTreeMap::new());
+        let (version, known, shown, anew) = (told.version, kept.version, BTreeMap::new(), Vec::new());
         let (cloud, is_past) = (cloud.clone(), past.is_some());
-        latest = Some(Later { cloud, version, known, definition, there, shown, is_past });
+        latest = Some(Later { cloud, version, known, definition, there, shown, anew, is_past });
     }
     let Some(mut latest) = latest else { return Ok(None) };
-    for (at, (cloud, look)) in clouds.iter().zip(looks).enumerate() {
-        let known = kept.told.get(&cloud.name).map(|told| (told.version, told.places()));
-        let shown = match (look.contents(), own(look)) {
-            (Some(contents), Some(at)) => Some((contents.tables[at].0.version, contents.tables[at].1.clone())),
-            (Some(_), None) => None,
-            (None, _) => known,
-        };
-        let told = shown.map(|(version, places)| Told::anew(&claiming.called(at), version, &places));
-        latest.shown.extend(told.map(|told| (cloud.name.clone(), told)));
-    }
+    latest.shown = shown_by_each(claiming, kept, looks);
+    let is_anew = |(cloud, look): &(&Cloud, &Look)| {
+        let told = kept.told.get(&cloud.name).map(Told::places).unwrap_or_default();
+        look.contents().is_some_and(|contents| told.is_disjoint(&contents.places))
+    };
+    latest.anew = clouds.iter().zip(looks).filter(is_anew).map(|(cloud, _)| cloud.name.clone()).collect();
     Ok(Some(latest))
 }
 
+/// What each cloud shows of the table, by its name, to be told anew; as it is known of one that did not say it. An address may lead to another
+/// cloud by now: what is shown there that one has, and the cloud whose address it was is taken for no other.
+fn shown_by_each(claiming: &Claiming, kept: &Kept, looks: &[Look]) -> BTreeMap<String, Told> {
+    let (number, who) = (kept.declaration().table, claiming.who_answers(looks));
+    let shown = |look: &Look| {
+        let all = look.contents().into_iter().flat_map(|contents| &contents.tables);
+        let (shown, places) = all.into_iter().find(|(shown, _)| shown.table == number)?;
+        Some((shown.version, places.clone()))
+    };
+    let one = |(at, cloud): (usize, &Cloud)| {
+        let known = kept.told.get(&cloud.name).map(|told| (told.version, told.places()));
+        let found = match (who[at] == at, &looks[at]) {
+            (true, Look::Read(_)) => shown(&looks[at]),
+            (true, _) => known,
+            (false, _) => {
+                (0..who.len()).filter(|place| who[*place] == at).find_map(|place| shown(&looks[place])).or(known)
+            }
+        };
+        let (version, places) = found?;
+        Some((cloud.name.clone(), Told::anew(&claiming.called(at), version, &places)))
+    };
+    claiming.clouds.iter().enumerate().filter_map(one).collect()
+}
+
 impl Session {
+    /// Refuses to learn while an address leads to another cloud, which would be given what is another's: by rows that lie there, for of what
+    /// their clouds were told nothing need be left when others have taken turns.
+    ///
+    /// # Errors
+    /// [`Error::Network`], which says of which; [`Error::Interrupted`].
+    pub(super) fn refuse_displaced(&self, table: &Table, later: &Later) -> Result<()> {
+        let (view, layout) = (self.guard.engine.store.snapshot()?, later.there.current());
+        // Clouds that are not known here are where whoever declared them said.
+        let Ok(away) = opened(&self.engine().dispersed, &view, table, layout) else { return Ok(()) };
+        let waiting = Waiting::statement(&self.planner.interrupt);
+        let asking = Asking { state: &layout.state, watch: &waiting, goal: Goal::Ordinary };
+        let clouds = &layout.declaration.clouds;
+        let mut who: Vec<usize> = (0..clouds.len()).collect();
+        for (at, _) in clouds.iter().enumerate().filter(|(_, name)| later.anew.contains(name)) {
+            match away.is_at_the_place_of(asking, at) {
+                Err(Failure::CalledOff) => return Err(waiting.called_off()),
+                Err(_) => {}
+                Ok(other) => who[at] = other.unwrap_or(at),
+            }
+        }
+        let names: Vec<_> = clouds.iter().map(String::as_str).collect();
+        apart::displaced(&table.name, &names, &who, 0).map_or(Ok(()), Err)
+    }
+
     /// Takes what others have told for what is known here.
     pub(super) fn learn(&mut self, table: &Arc<Table>, later: &Later, learns: Learns) -> Result<()> {
         let sql = self.create_statement(&table.name)?;

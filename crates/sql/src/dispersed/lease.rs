@@ -243,6 +243,9 @@ impl Session {
         };
         // What is claimed in vain is taken back as it goes.
         let mut claimed = claiming.claim(&dispersed, still)?;
+        if let Some(displaced) = claiming.displaced(&table.name, &kept, &claimed.looks) {
+            return Err(displaced);
+        }
         // Whoever lets go of all that is here takes what he told himself before he was put back, too.
         let but = past.as_ref().filter(|_| learns == Learns::WhatFollows);
         if let Some(later) = what_is_later(table, &claiming, (&kept, but), &claimed.looks)? {
@@ -327,6 +330,7 @@ impl Session {
         (learns, patience): (Learns, Duration),
     ) -> Result<()> {
         self.may_commit_aside(table)?;
+        self.refuse_displaced(table, later)?;
         let mut aside = Session::own(self.engine().clone())?;
         aside.settings.lock_timeout = patience;
         aside.learn(table, later, learns)?;

@@ -98,7 +98,10 @@ fn who_was_cut_off_in_a_refresh_gives_way_to_another_clients() {
         assert_eq!(owner.ask("REFRESH TABLE t"), "REFRESH TABLE", "{after}");
         has_ended = !clouds.0[..3].iter().any(|cloud| cloud.has_failed());
         clouds.0.iter().for_each(|cloud| cloud.heal());
-        assert_eq!(other.ask("REFRESH TABLE t"), "REFRESH TABLE", "{after}");
+        // Once or twice: what is laid anew has a later number then than what was cut off.
+        for _ in 0..=after % 2 {
+            assert_eq!(other.ask("REFRESH TABLE t"), "REFRESH TABLE", "{after}");
+        }
         assert_eq!(other.ask("UPDATE t SET n = n + 4000 WHERE id = 1"), "UPDATE 1", "{after}");
 
         let told = owner.ask("SELECT sum(n) FROM t");

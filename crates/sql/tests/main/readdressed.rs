@@ -96,3 +96,42 @@ fn what_was_dropped_is_let_go_of_where_its_cloud_is_by_now() {
     world.database.ask("SELECT 1");
     assert_eq!(files(&world.path("moved")), Vec::<std::path::PathBuf>::new());
 }
+
+/// Two clouds exchange their addresses, which one client is told and another one only sees: it takes neither for the other, whatever it learns.
+#[test]
+fn who_learns_while_addresses_are_others_gives_nothing_to_the_wrong_cloud() {
+    let mut world = world(CREATE);
+    world.database.ask("INSERT INTO t SELECT i, i FROM generate_series(1, 40) AS s(i)");
+    let mut other = client(&world.path("a"));
+    for (from, to, cloud) in [("c", "x", "c"), ("b", "c", "b"), ("x", "b", "c")] {
+        std::fs::rename(world.path(from), world.path(to)).expect("moved");
+        assert_eq!(readdress(&mut world, cloud, to), "ALTER CLOUD");
+    }
+    let tables =
+        |world: &World| ["b", "c"].map(|folder| std::fs::read_dir(world.path(folder)).expect("a cloud").count());
+    for round in 0..3 {
+        assert_eq!(world.database.ask(&format!("UPDATE t SET n = {round} WHERE id = 3")), "UPDATE 1");
+        assert_eq!(tables(&world), [2, 2], "rows and a catalogue");
+        for sql in [
+            "SELECT n FROM t WHERE id = 7",
+            "INSERT INTO t VALUES (7, 1)",
+            "INSERT INTO t VALUES (9001, 1)",
+            "DELETE FROM t WHERE id = 8",
+        ] {
+            let told = other.ask(sql);
+            assert!(told.contains("were addresses exchanged? ALTER CLOUD"), "{sql}: {told}");
+        }
+        assert_eq!(tables(&world), [2, 2], "rows and a catalogue");
+    }
+    // Told where they are, it goes on.
+    std::fs::create_dir(world.path("aside")).expect("a folder");
+    for (cloud, to) in [("c", "aside"), ("b", "c"), ("c", "b")] {
+        let url = format!("dir:{}", world.path(to).display());
+        assert_eq!(other.ask(&format!("ALTER CLOUD {cloud} OPTIONS (url '{url}')")), "ALTER CLOUD");
+    }
+    assert_eq!(other.ask("SELECT count(*), sum(n) FROM t WHERE id IN (3, 7, 8)"), "3|17");
+    assert_eq!(other.ask("INSERT INTO t VALUES (9001, 1000)"), "INSERT 1");
+    let repaired = other.ask("REPAIR TABLE t");
+    assert!(repaired.lines().all(|line| line.ends_with("|complete")), "{repaired}");
+    assert_eq!(world.database.ask("SELECT n FROM t WHERE id = 9001"), "1000");
+}
