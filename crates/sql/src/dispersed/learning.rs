@@ -213,8 +213,8 @@ impl Later {
         match self.there.is_out_of_reach() {
             false => Ok(()),
             true => Err(Error::Locked(format!(
-                "table {0}: another client has rows that too few clouds have yet: try again when it has told them, or, if it is gone \
-                 for good, REPAIR TABLE {0} TAKE OVER lets go of all that was told since version {1}",
+                "table {0}: another client has rows that too few clouds have yet: try again when it has told them (REPAIR TABLE {0} there), \
+                 or, if it is gone for good, REPAIR TABLE {0} TAKE OVER lets go of all that was told since version {1}",
                 table.name, self.known
             ))),
         }
