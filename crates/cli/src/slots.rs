@@ -101,8 +101,13 @@ fn write_shares(folder: &Path, shares: &[impl Deref<Target = String>]) -> Result
         let path = unfinished.join(format!("share-{}-of-{}.txt", index + 1, shares.len()));
         private::write_new(&path, share.as_bytes())?;
     }
+    let sync = |folder: &Path| fs::File::open(folder).and_then(|folder| folder.sync_all());
+    sync(&unfinished).map_err(|error| wrong("sync the folder of shares", &unfinished, error))?;
     fs::rename(&unfinished, folder).map_err(|error| wrong("rename the folder of shares", folder, error))?;
     begun.finish();
+    // Whoever is told that they are there finds them after a power cut, too.
+    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    sync(parent).map_err(|error| wrong("sync the folder of the shares' folder", parent, error))?;
     Ok(())
 }
 

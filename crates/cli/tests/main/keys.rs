@@ -1,5 +1,7 @@
 //! Where keys come from, and who may open.
 
+use std::fs;
+
 use super::stage::{Stage, ended};
 
 type Change<'a> = &'a dyn Fn(&mut std::process::Command);
@@ -177,4 +179,20 @@ fn shares_open_together() {
     assert_eq!(opens(3).code, 0);
     stage.good(&["rekey", "db", "--data"]);
     assert_eq!(query(&stage, |command| _ = command.args(["--key-file", "some-2"])).code, 1);
+}
+
+/// What a killed `key split` leaves has another name: nobody takes it for all shares, and the next one says what to do with it.
+#[test]
+fn shares_are_all_there_or_not_under_their_name() {
+    let stage = Stage::with_database();
+    let split = ["key", "split", "db", "--need", "2", "--of", "3", "shares"];
+    fs::create_dir(stage.path("shares.unfinished")).expect("a folder");
+    stage.write("shares.unfinished/share-1-of-3.txt", "half");
+    stage.refused(&split, 1, &["shares.unfinished has shares that were never complete", "delete that folder"]);
+    assert!(!stage.path("shares").exists());
+    fs::remove_dir_all(stage.path("shares.unfinished")).expect("deleted");
+    stage.good(&split);
+    assert_eq!(fs::read_dir(stage.path("shares")).expect("shares").count(), 3);
+    assert!(!stage.path("shares.unfinished").exists());
+    stage.refused(&split, 1, &["shares"]);
 }
