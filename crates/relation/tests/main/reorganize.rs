@@ -248,7 +248,8 @@ fn what_was_fresh_before_a_renewal_is_not_taken_for_what_is_fresh_now() {
     bench.verify();
 }
 
-/// Where there is memory for few runs at a time the newest are merged first, and what it comes to is the same.
+/// Where there is memory for few runs at a time the newest are merged first, and what it comes to is the same. (A device merges all.)
+#[cfg(not(feature = "small"))]
 #[test]
 fn runs_that_cannot_be_read_side_by_side_are_merged_some_at_a_time() {
     let steps = |bounded: bool| {
