@@ -307,6 +307,10 @@ impl Provider for ByErrands {
         self.run((3, table, &[]), REMOVE, |cloud, table| cloud.drop_table(table))
     }
 
+    fn is_near_fragments(&self) -> bool {
+        self.cloud.is_near_fragments()
+    }
+
     fn lateness(&self) -> Option<&Lateness> {
         Some(&self.errands.lateness)
     }

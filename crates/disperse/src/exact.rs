@@ -45,7 +45,7 @@ impl Condition {
             }
             Self::Range { low, high, .. } => {
                 let is_in = |bound: &Option<(Value, bool)>, inside: std::cmp::Ordering| {
-                    bound.as_ref().is_none_or(|(bound, counts)| match compare(value, bound) {
+                    bound.as_ref().is_none_or(|(bound, counts)| match value.in_order(bound) {
                         std::cmp::Ordering::Equal => *counts,
                         other => other == inside,
                     })
@@ -53,15 +53,6 @@ impl Condition {
                 is_in(low, std::cmp::Ordering::Greater) && is_in(high, std::cmp::Ordering::Less)
             }
         }
-    }
-}
-
-fn compare(one: &Value, other: &Value) -> std::cmp::Ordering {
-    match (one, other) {
-        (Value::Number(one), Value::Number(other)) => one.cmp(other),
-        (Value::String(one), Value::String(other)) => one.cmp(other),
-        (Value::Number(_), Value::String(_)) => std::cmp::Ordering::Less,
-        (Value::String(_), Value::Number(_)) => std::cmp::Ordering::Greater,
     }
 }
 

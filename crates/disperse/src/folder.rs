@@ -76,6 +76,10 @@ fn if_there<T>(result: io::Result<T>) -> io::Result<Option<T>> {
 }
 
 impl Store for Folder {
+    fn is_near(&self) -> bool {
+        true
+    }
+
     fn list(&self, folder: &str) -> Result<Vec<String>, Failure> {
         self.is_there()?;
         let names = || -> io::Result<Vec<String>> {

@@ -93,6 +93,10 @@ impl Provider for Metered {
         self.cloud.drop_table(table)
     }
 
+    fn is_near_fragments(&self) -> bool {
+        self.cloud.is_near_fragments()
+    }
+
     fn lateness(&self) -> Option<&Lateness> {
         self.cloud.lateness()
     }

@@ -1,5 +1,7 @@
 //! Values as people have them, a column at a time, and the forms in which they are coded.
 
+use std::cmp::Ordering;
+
 use crate::declaration::Kind;
 use crate::fragments::Strings;
 
@@ -161,6 +163,16 @@ fn parse_number(kind: Kind, bytes: &[u8]) -> Option<i128> {
 }
 
 impl Value {
+    /// Which of two values of a kind comes first: numbers as they are, texts by their bytes.
+    pub(crate) fn in_order(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Number(one), Self::Number(other)) => one.cmp(other),
+            (Self::String(one), Self::String(other)) => one.cmp(other),
+            (Self::Number(_), Self::String(_)) => Ordering::Less,
+            (Self::String(_), Self::Number(_)) => Ordering::Greater,
+        }
+    }
+
     /// The form in which equal ones are the same; none: a number that no value of its kind is.
     pub(crate) fn comparable(&self, kind: Kind) -> Option<Vec<u8>> {
         Some(match self {

@@ -65,6 +65,11 @@ pub trait Provider: Send + Sync {
     /// [`Failure`].
     fn drop_table(&self, table: &Name) -> Result<(), Failure>;
 
+    /// Whether questions are answered where the fragments lie. Of one that gives files all of a column comes here with each of them.
+    fn is_near_fragments(&self) -> bool {
+        true
+    }
+
     /// Where it is noted that it was waited for in vain; none: nobody remembers that of it.
     fn lateness(&self) -> Option<&Lateness> {
         None

@@ -56,6 +56,11 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// [`Failure`].
     fn delete_folder(&self, folder: &str) -> Result<(), Failure>;
+
+    /// Whether it takes no more to read it than if it were here.
+    fn is_near(&self) -> bool {
+        false
+    }
 }
 
 impl<S: Store + ?Sized> Store for Arc<S> {
@@ -77,6 +82,10 @@ impl<S: Store + ?Sized> Store for Arc<S> {
 
     fn delete_folder(&self, folder: &str) -> Result<(), Failure> {
         (**self).delete_folder(folder)
+    }
+
+    fn is_near(&self) -> bool {
+        (**self).is_near()
     }
 }
 
@@ -204,6 +213,10 @@ impl<S: Store> StoredProvider<S> {
 }
 
 impl<S: Store> Provider for StoredProvider<S> {
+    fn is_near_fragments(&self) -> bool {
+        self.store.is_near()
+    }
+
     fn put(&self, table: &Name, rows: &Fragments) -> Result<(), Failure> {
         let mut some = Vec::new();
         let mut bytes = 0;

@@ -565,19 +565,40 @@ impl Table {
         Unanswered::Column { column, report: report.clone() }
     }
 
-    /// The rows that clouds name for a condition; none: no cloud can be asked for it.
-    fn matching(
+    /// The rows that clouds name for a condition, any of them; none: no cloud can be asked for it.
+    pub(crate) fn matching(
         &self,
         asking: Asking<'_>,
         condition: &Condition,
         report: &mut Report,
     ) -> Result<Option<Rows>, Unanswered> {
+        let named = self.named_by_each(asking, condition, report)?;
         // What some cloud is owed it cannot name: its values decide.
-        let owed = asking.state.owed();
+        Ok(named.into_iter().reduce(|all, named| all | named).map(|matching| matching | asking.state.owed()))
+    }
+
+    /// The rows of which all clouds that are asked for a condition say that it is true; none: no cloud can be asked for it.
+    pub(crate) fn surely(
+        &self,
+        asking: Asking<'_>,
+        condition: &Condition,
+        report: &mut Report,
+    ) -> Result<Option<Rows>, Unanswered> {
+        let named = self.named_by_each(asking, condition, report)?;
+        Ok(named.into_iter().reduce(|all, named| all & named))
+    }
+
+    /// The rows that each cloud names for a condition that answers, of those that all of them have; who names others than the rest is looked at.
+    fn named_by_each(
+        &self,
+        asking: Asking<'_>,
+        condition: &Condition,
+        report: &mut Report,
+    ) -> Result<Vec<Rows>, Unanswered> {
         if asking.goal == Goal::Performance {
-            return Ok(self.named_first(asking, condition, report)?.map(|named| named | owed));
+            return Ok(self.named_first(asking, condition, report)?.into_iter().collect());
         }
-        let mut answers = Vec::new();
+        let (owed, mut answers) = (asking.state.owed(), Vec::new());
         for (cloud, named) in self.named(asking, condition) {
             match named {
                 Ok(named) => answers.push((cloud, named - &owed)),
@@ -585,10 +606,10 @@ impl Table {
                 Err(failure) => report.note(cloud, Fault::Failed(failure)),
             }
         }
-        let matching = answers.iter().map(|(_, named)| named.clone()).reduce(|all, named| all | named);
-        report.is_unverified |= matching.is_some() && self.is_said_by_one(condition);
+        report.is_unverified |= !answers.is_empty() && self.is_said_by_one(condition);
+        let named = answers.iter().map(|(_, named)| named.clone()).collect();
         self.blame(asking, &Named::new(condition, answers), report)?;
-        Ok(matching.map(|matching| matching | owed))
+        Ok(named)
     }
 
     /// What a cloud is asked for a condition; none if it has no code for it.

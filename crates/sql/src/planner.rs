@@ -571,10 +571,11 @@ fn rules(
     let behind = rules.iter().position(|rule| rule.name() == "aggregate_statistics").map_or(0, |place| place + 1);
     rules.insert(behind, Arc::new(Late));
     rules.insert(behind, Arc::new(JoinAlong { switch: foreign_key_joins.clone() }));
-    let shortcuts: [(&'static str, Cheaper); 3] = [
+    let shortcuts: [(&'static str, Cheaper); 4] = [
         ("from_last_sample", historian::from_last_sample),
         ("from_summaries", series::from_summaries),
         ("from_shares", dispersed::from_shares),
+        ("from_orders", dispersed::from_orders),
     ];
     let shortcuts = shortcuts.map(|(name, cheaper)| Shortcut { name, switch: switch.clone(), cheaper });
     rules.splice(behind..behind, shortcuts.map(|rule| Arc::new(rule) as Arc<dyn PhysicalOptimizerRule + Send + Sync>));

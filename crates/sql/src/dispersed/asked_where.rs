@@ -1,6 +1,6 @@
 //! Which clouds are asked what, for people who look at a plan.
 
-use counterfoil_disperse::{Coding, Condition, Kept, Placement};
+use counterfoil_disperse::{Coding, Condition, First, Kept, Placement};
 
 /// What clouds decide of a condition; none: it is decided here.
 pub(super) fn asked_at(kept: &Kept, condition: &Condition) -> Option<String> {
@@ -16,6 +16,14 @@ pub(super) fn asked_at(kept: &Kept, condition: &Condition) -> Option<String> {
     let holders = codings.iter().find_map(|coding| placement.fragment(*column, *coding))?;
     let name = &declaration.column(*column)?.name;
     Some(format!("{what} of {name} at {}", names(&declaration.clouds, &holders.holders).join(" and ")))
+}
+
+/// What clouds are asked to put in order.
+pub(super) fn ordered_at(kept: &Kept, first: &First) -> Option<String> {
+    let declaration = kept.declaration();
+    let holders = Placement::plan(declaration).ok()?.fragment(first.column, Coding::DangerOrder)?.holders.clone();
+    let (name, end) = (&declaration.column(first.column)?.name, if first.is_descending { "greatest" } else { "least" });
+    Some(format!("{} {end} of {name} at {}", first.count, names(&declaration.clouds, &holders).join(" and ")))
 }
 
 /// Who has the cells of some columns: those that have them whole are asked one after the other, until one answers.

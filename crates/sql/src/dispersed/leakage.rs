@@ -8,6 +8,7 @@ use counterfoil_disperse::{Coding, Column, Condition, Declaration, Placement};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::sqlparser::ast::Statement;
 
+use super::first::FirstRows;
 use super::scan::DispersedScan;
 use super::sums::DispersedSums;
 use super::{is_dispersed, kept};
@@ -169,7 +170,10 @@ impl<'a> Asked<'a> {
 
     fn conditions(self) -> Vec<Condition> {
         match self {
-            Self::Rows(scan) => scan.conditions(),
+            Self::Rows(scan) => {
+                let before_orders = scan.first().into_iter().flat_map(FirstRows::conditions);
+                scan.conditions().into_iter().chain(before_orders.cloned()).collect()
+            }
             Self::Sums(sums) => sums.conditions().to_vec(),
         }
     }
@@ -298,6 +302,14 @@ fn of_query(
         narrows |= codes.iter().any(|code| placement.fragment(column, *code).is_some());
         if codes.iter().any(|code| holds(column, *code)) {
             learns.insert(format!("{}: {what}, and whether it was asked before", name(column)));
+        }
+    }
+    if let Asked::Rows(scan) = asked {
+        for column in scan.first().into_iter().flat_map(FirstRows::columns) {
+            narrows = true;
+            if holds(column, Coding::DangerOrder) {
+                learns.insert(format!("{}: that its first rows are asked for, and about how many", name(column)));
+            }
         }
     }
     let rows = |narrowed: &str, all: &str| if narrows { narrowed.to_owned() } else { all.to_owned() };

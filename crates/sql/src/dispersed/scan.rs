@@ -22,6 +22,7 @@ use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSe
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
 use super::asked_where::{asked_at, fetched_from};
+use super::first::FirstRows;
 use super::following::{Overtaken, is_overtaken};
 use super::metering::Metering;
 use super::reading::{Reading, Since, There, deleted};
@@ -97,6 +98,8 @@ pub(crate) struct DispersedScan {
     table: Arc<Table>,
     snapshot: Snapshot,
     wanted: Arc<Wanted>,
+    /// Rows that come first are enough.
+    first: Option<Arc<FirstRows>>,
     verdicts: Arc<Verdicts>,
     dispersed: Arc<Dispersed>,
     store: Arc<dyn Store>,
@@ -116,7 +119,17 @@ impl DispersedScan {
             PlanProperties::new(equivalence, partitioning, EmissionType::Incremental, Boundedness::Bounded);
         let properties = Arc::new(properties.with_scheduling_type(SchedulingType::Cooperative));
         let metrics = ExecutionPlanMetricsSet::new();
-        DispersedScan { table, snapshot, wanted: Arc::new(wanted), verdicts, dispersed, store, properties, metrics }
+        let wanted = Arc::new(wanted);
+        DispersedScan { table, snapshot, wanted, first: None, verdicts, dispersed, store, properties, metrics }
+    }
+
+    /// The same of rows that come first alone, and of others that are about as early.
+    pub(super) fn with_first(&self, first: FirstRows) -> Self {
+        DispersedScan { first: Some(Arc::new(first)), ..self.clone() }
+    }
+
+    pub(super) fn first(&self) -> Option<&FirstRows> {
+        self.first.as_deref()
     }
 
     /// The rows that are meant, and what clouds may be asked about them.
@@ -294,10 +307,14 @@ impl DispersedScan {
     /// The conditions that a predicate over this scan's columns is, and nothing else, all of which codes know as a whole; none: it
     /// takes values.
     pub(super) fn exact(&self, predicate: &Arc<dyn PhysicalExpr>) -> Option<Vec<Condition>> {
-        let place = |column: usize| self.place(column);
-        let conditions = conditions::exact(&self.table, predicate, &place)?;
+        let conditions = self.decided(predicate)?;
         let opened = self.kept().and_then(|kept| self.opened(kept.current())).ok()?;
         conditions.iter().all(|condition| opened.knows(condition)).then_some(conditions)
+    }
+
+    /// The conditions that a predicate over this scan's columns is, and nothing else, which opened values decide.
+    pub(super) fn decided(&self, predicate: &Arc<dyn PhysicalExpr>) -> Option<Vec<Condition>> {
+        conditions::exact(&self.table, predicate, &|column| self.place(column))
     }
 
     /// What clouds may be asked for.
@@ -378,6 +395,10 @@ impl DisplayAs for DispersedScan {
         let asked = self.asked_at(&self.conditions());
         if !asked.is_empty() {
             write!(f, ", asked at clouds: [{}]", asked.join(", "))?;
+        }
+        let ordered = self.ordered_at();
+        if !ordered.is_empty() {
+            write!(f, ", first at clouds: [{}]", ordered.join(", "))?;
         }
         let fetched = self.kept().map(|kept| fetched_from(&kept, &self.ids())).unwrap_or_default();
         if fetched.is_empty() { Ok(()) } else { write!(f, ", fetched from: [{}]", fetched.join("; ")) }

@@ -85,16 +85,16 @@ pub(crate) fn from_shares(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dy
     UnionExec::try_new(vec![here, Arc::new(sums)]).map(Some)
 }
 
-/// What stands between an aggregation and the union of rows here and away.
-struct Above<'a> {
-    union: &'a UnionExec,
-    predicate: Option<&'a Arc<dyn PhysicalExpr>>,
+/// What stands between an aggregation, or a sort, and the union of rows here and away.
+pub(super) struct Above<'a> {
+    pub union: &'a UnionExec,
+    pub predicate: Option<&'a Arc<dyn PhysicalExpr>>,
     /// For each column that is aggregated, which one of the union's it is.
-    columns: Vec<usize>,
+    pub columns: Vec<usize>,
 }
 
 /// Looks through projections of columns, and one filter.
-fn above(plan: &Arc<dyn ExecutionPlan>) -> Option<Above<'_>> {
+pub(super) fn above(plan: &Arc<dyn ExecutionPlan>) -> Option<Above<'_>> {
     if let Some(union) = plan.downcast_ref::<UnionExec>() {
         let columns = (0..union.schema().fields().len()).collect();
         return Some(Above { union, predicate: None, columns });
@@ -116,15 +116,15 @@ fn above(plan: &Arc<dyn ExecutionPlan>) -> Option<Above<'_>> {
     is_plain.then_some(Above { union, predicate: Some(filter.predicate()), columns })
 }
 
-/// The same over one side of the union alone.
-fn instead(
+/// The same over something else than the union: one side of it alone, or another one.
+pub(super) fn instead(
     plan: &Arc<dyn ExecutionPlan>,
-    side: &Arc<dyn ExecutionPlan>,
+    other: &Arc<dyn ExecutionPlan>,
 ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
     if plan.downcast_ref::<UnionExec>().is_some() {
-        return Ok(side.clone());
+        return Ok(other.clone());
     }
-    let children = plan.children().into_iter().map(|child| instead(child, side)).collect::<Result<_, _>>()?;
+    let children = plan.children().into_iter().map(|child| instead(child, other)).collect::<Result<_, _>>()?;
     replace_children_if_necessary(plan.clone(), children)
 }
 

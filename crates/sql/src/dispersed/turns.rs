@@ -13,6 +13,8 @@ use crate::published::{Asking, Turn};
 pub(super) const ROWS_LEAST: u64 = 256;
 /// Into how many turns rows are cut at first.
 const TURNS_FIRST: u64 = 4;
+/// Rows of a turn that were left out at first, since clouds were believed.
+const TURN_LATER: u64 = 1 << 16;
 
 /// Some rows in as many pieces as there are turns at first.
 pub(super) fn in_turns(rows: &Rows) -> Vec<Rows> {
@@ -44,13 +46,23 @@ impl Turns {
     /// The next rows.
     pub(super) fn next(&mut self, asking: &Asking) -> Result<Turn> {
         if let Left::All = self.left {
-            let (rows, conditions) = self.scan.meant()?;
+            let (all, mut conditions) = self.scan.meant()?;
+            let rows = self.first(asking, &all)?;
+            if rows.len() < all.len() {
+                // What they say of conditions was asked on the way.
+                conditions.clear();
+            }
             match self.scan.read(asking, &rows, &conditions, &mut self.at_fault) {
                 Err(Error::Memory(_)) if rows.len() > ROWS_LEAST => {}
-                batches => return Ok(Turn { batches: batches?, is_last: true }),
+                batches => {
+                    let batches = batches?;
+                    // Who said which rows come first may have been wrong.
+                    let is_last = rows.len() == all.len() || !self.at_fault.is_beyond_belief;
+                    self.left = Left::Some(all - &rows, TURN_LATER, Rows::new());
+                    return Ok(Turn { batches, is_last });
+                }
             }
             asking.hold(0)?;
-            let all = rows.clone();
             let rows = match conditions.is_empty() || self.at_fault.is_beyond_belief {
                 true => rows,
                 false => self.scan.matching(asking, &rows, &conditions, &mut self.at_fault)?,
@@ -60,6 +72,18 @@ impl Turns {
             self.left = Left::Some(rows, most, left_out);
         }
         self.some(asking)
+    }
+
+    /// The rows that may come first, where that is what is wanted, and there is room to find out.
+    fn first(&mut self, asking: &Asking, all: &Rows) -> Result<Rows> {
+        // Of a database that was put back clouds do not know all rows.
+        let Some(first) = self.scan.first().filter(|_| !self.scan.is_put_back()) else { return Ok(all.clone()) };
+        let rows = match self.scan.first_of(asking, all, first, &mut self.at_fault) {
+            Err(Error::Memory(_)) => all.clone(),
+            rows => rows?,
+        };
+        asking.hold(0)?;
+        Ok(rows)
     }
 
     fn some(&mut self, asking: &Asking) -> Result<Turn> {

@@ -48,6 +48,22 @@ impl World {
         std::fs::rename(from, to).expect("the cloud");
     }
 
+    /// Bytes that came from clouds for a query, as its plan tells it: `a_bytes=400`, `a_bytes=93.7 K`.
+    pub fn bytes(&mut self, sql: &str) -> f64 {
+        let told = self.database.ask(&format!("EXPLAIN ANALYZE {sql}"));
+        let of_clouds = ["a_bytes=", "b_bytes=", "c_bytes="].into_iter().filter_map(|name| told.split_once(name));
+        let all = of_clouds.map(|(_, rest)| {
+            let end = rest.find(|of: char| !of.is_ascii_digit() && of != '.').unwrap_or(rest.len());
+            let times = match &rest[end..].trim_start().get(..1) {
+                Some("K") => 1000.0,
+                Some("M") => 1e6,
+                _ => 1.0,
+            };
+            rest[..end].parse::<f64>().expect("a number") * times
+        });
+        all.sum()
+    }
+
     pub fn waiting(&mut self) -> String {
         self.database
             .ask("SHOW CLOUDS")
@@ -367,22 +383,8 @@ fn so_many_rows_are_fetched_as_are_wanted() {
     );
     let told = world.database.ask("EXPLAIN SELECT name FROM people LIMIT 10");
     assert!(told.contains("Dispersed: people, columns: [name], rows at most: 10"), "{told}");
-    // As plans tell it: `a_bytes=400`, `a_bytes=93.7 K`.
-    let mut bytes = |sql: &str| -> f64 {
-        let told = world.database.ask(&format!("EXPLAIN ANALYZE {sql}"));
-        let of_clouds = ["a_bytes=", "b_bytes=", "c_bytes="].into_iter().filter_map(|name| told.split_once(name));
-        let all = of_clouds.map(|(_, rest)| {
-            let end = rest.find(|of: char| !of.is_ascii_digit() && of != '.').unwrap_or(rest.len());
-            let times = match &rest[end..].trim_start().get(..1) {
-                Some("K") => 1000.0,
-                Some("M") => 1e6,
-                _ => 1.0,
-            };
-            rest[..end].parse::<f64>().expect("a number") * times
-        });
-        all.sum()
-    };
-    let (some, all) = (bytes("SELECT name FROM people LIMIT 10"), bytes("SELECT name FROM people"));
+    let some = world.bytes("SELECT name FROM people LIMIT 10");
+    let all = world.bytes("SELECT name FROM people");
     assert!(some > 0.0 && some * 10.0 < all, "{some} of {all}");
     // And a row that is changed is fetched without the others.
     let before = world.database.ask("SELECT count(*) FROM people");

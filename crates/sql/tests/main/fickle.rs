@@ -29,13 +29,22 @@ pub enum Fault {
     Changing,
     /// It leaves rows out of what it answers.
     Hiding,
+    /// It names all rows, whatever is to be true of them.
+    NamingAll,
     /// It has what it had when [`Fickle::remember`] was called, and goes on from there.
     PutBack,
 }
 
 /// All of them.
-pub const FAULTS: [Fault; 6] =
-    [Fault::Unreachable, Fault::Full, Fault::Forgetting, Fault::Changing, Fault::Hiding, Fault::PutBack];
+pub const FAULTS: [Fault; 7] = [
+    Fault::Unreachable,
+    Fault::Full,
+    Fault::Forgetting,
+    Fault::Changing,
+    Fault::Hiding,
+    Fault::NamingAll,
+    Fault::PutBack,
+];
 
 /// A cloud that fails from some call on, or somebody does something while it is asked.
 #[derive(Default)]
@@ -163,6 +172,10 @@ impl Provider for Fickle {
             Some(Fault::Unreachable) => Err(cut()),
             Some(Fault::Changing) => self.inner.ask(table, question, &mut |answer| take(changed(answer))),
             Some(Fault::Hiding) => self.inner.ask(table, question, &mut |answer| take(hidden(answer))),
+            Some(Fault::NamingAll) => {
+                let all = Question { tests: Vec::new(), ..question.clone() };
+                self.inner.ask(table, &all, take)
+            }
             Some(Fault::PutBack) => self.before.ask(table, question, take),
             _ => self.inner.ask(table, question, take),
         }

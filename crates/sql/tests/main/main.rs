@@ -24,6 +24,7 @@ mod dispersed;
 mod faults;
 mod faulty_clouds;
 mod fickle;
+mod first_rows;
 mod going_on;
 mod historian;
 mod historian_document;
