@@ -95,9 +95,10 @@ impl MemoryPool for Part {
     }
 
     fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<(), DataFusionError> {
-        // What the last refusal was: one before it may have been got over.
-        self.is_with_others.store(false, Ordering::SeqCst);
-        self.own.try_grow(reservation, additional)?;
+        // The last refusal says it: one before may have been got over. What is granted meanwhile, to another thread of the query, says nothing.
+        self.own
+            .try_grow(reservation, additional)
+            .inspect_err(|_| self.is_with_others.store(false, Ordering::SeqCst))?;
         self.of.try_grow(reservation, additional).inspect_err(|_| {
             self.own.shrink(reservation, additional);
             self.is_with_others.store(true, Ordering::SeqCst);
@@ -188,7 +189,11 @@ mod tests {
         assert!(mine.try_grow(101).is_err());
         assert!(part.take_is_with_others() && !part.take_is_with_others());
         assert_eq!((pool.reserved(), whole.reserved(), part.of_others()), (0, 900, 900));
+        assert!(mine.try_grow(101).is_err());
         mine.try_grow(100).unwrap();
+        assert!(part.take_is_with_others(), "another thread of the query was granted some");
+        assert!(mine.try_grow(101).is_err() && mine.try_grow(601).is_err());
+        assert!(!part.take_is_with_others(), "the last one was for more than it may ever have");
         drop(mine);
         assert_eq!((pool.reserved(), whole.reserved()), (0, 900));
     }
