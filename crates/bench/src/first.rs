@@ -49,7 +49,7 @@ fn options(database: &Path, key: &Path) -> Result<Options, Failure> {
     Ok(Options::path(database).key(Key::from_file(key)?).counter(Counter::File(state)))
 }
 
-fn sqlite(path: &Path) -> Result<rusqlite::Connection, Failure> {
+pub fn sqlite(path: &Path) -> Result<rusqlite::Connection, Failure> {
     let connection = rusqlite::Connection::open(path)?;
     connection.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")?;
     Ok(connection)

@@ -2,7 +2,8 @@
 //!
 //! Ours is sealed and bound to a file counter, SQLCipher encrypts and cannot notice an old copy, SQLite does neither. All have an index on
 //! every indexed attribute and every foreign key, built after the load, and every query runs to its last row. Then the others are asked
-//! once more, with T0 and all that it joins in one table, ours as before.
+//! once more, with T0 and all that it joins in one table, ours as before. And each query is asked *cold*: of a database that is opened for it, with
+//! nothing of its files in the system's cache.
 
 mod figure7;
 mod ours;
@@ -12,6 +13,8 @@ mod sqlcipher;
 mod sqlite;
 mod table1;
 mod wide;
+
+use std::path::Path;
 
 use counterfoil_bench_figures::machine;
 use table1::Query;
@@ -24,6 +27,8 @@ pub const ROWS: u64 = figure7::ROWS;
 const SINGLE: u64 = 500;
 /// How often a query runs: the middle one counts.
 const RUNS: usize = 5;
+/// And how often cold.
+const RUNS_COLD: usize = 3;
 
 /// What a database took.
 #[derive(Clone, Copy, Default)]
@@ -43,6 +48,8 @@ trait Subject {
     fn run(&mut self, statements: &[String]) -> Result<Cost, Failure>;
     /// Seconds that a query takes (the middle of a few runs), and its rows.
     fn query(&mut self, sql: &str) -> Result<(f64, u64), Failure>;
+    /// The same from opening the database on, nothing of which is in memory or in the system's cache.
+    fn query_cold(&mut self, sql: &str) -> Result<(f64, u64), Failure>;
 }
 
 /// Measures and prints the tables.
@@ -74,7 +81,9 @@ pub fn run(rows: u64) -> Result<(), Failure> {
     three("one row of T0 and commit, us", commits.map(|cost| cost.seconds * 1e6 / SINGLE as f64), "");
     three("  bytes written", commits.map(|cost| cost.bytes / SINGLE as f64), "goal a tenth of SQLCipher's");
     println!();
-    ask(&mut subjects, rows, [queries::sql; 3])?;
+    ask(&mut subjects, rows, ([queries::sql; 3], Cache::Warm))?;
+    println!("\nEach query cold: the database is opened for it, and its files are not in the system's cache");
+    ask(&mut subjects, rows, ([queries::sql; 3], Cache::Cold))?;
     println!("\nT0 of SQLite and SQLCipher denormalised: one table of what it joins, every attribute indexed");
     for ((_, subject), load) in subjects[1..].iter_mut().zip(&mut loads[1..]) {
         *load = subject.run(&wide::statements())?;
@@ -82,14 +91,21 @@ pub fn run(rows: u64) -> Result<(), Failure> {
     three("that table and its indexes, s", loads.map(|load| load.seconds), "ours: the load above");
     three("  bytes written a row of T0", loads.map(|load| load.bytes / rows as f64), "ours: the load above");
     println!();
-    ask(&mut subjects, rows, [queries::sql, wide::sql, wide::sql])
+    ask(&mut subjects, rows, ([queries::sql, wide::sql, wide::sql], Cache::Warm))
+}
+
+/// What of a database is in memory when it is asked.
+#[derive(Clone, Copy)]
+enum Cache {
+    Warm,
+    Cold,
 }
 
 /// Times the 18 queries, each in the words of its database.
 fn ask(
     subjects: &mut [(&str, Box<dyn Subject>); 3],
     rows: u64,
-    words: [fn(&Query) -> String; 3],
+    (words, cache): ([fn(&Query) -> String; 3], Cache),
 ) -> Result<(), Failure> {
     println!("{:<10} {:>8} {:>8} {:>12} {:>12} {:>12}   us", "query", "rows", "paper's", "ours", "SQLite", "SQLCipher");
     let mut logs = [0.0; 3];
@@ -99,7 +115,7 @@ fn ask(
         let mut seconds = [0.0; 3];
         let mut counts = [0; 3];
         for (place, (_, subject)) in subjects.iter_mut().enumerate() {
-            (seconds[place], counts[place]) = subject.query(&words[place](query))?;
+            (seconds[place], counts[place]) = answer(subject.as_mut(), &words[place](query), cache)?;
             logs[place] += f64::ln(seconds[place]);
         }
         if counts.iter().any(|count| *count != counts[0]) {
@@ -113,8 +129,31 @@ fn ask(
     Ok(())
 }
 
+fn answer(subject: &mut dyn Subject, sql: &str, cache: Cache) -> Result<(f64, u64), Failure> {
+    match cache {
+        Cache::Warm => subject.query(sql),
+        Cache::Cold => subject.query_cold(sql),
+    }
+}
+
 fn three(what: &str, [ours, sqlite, cipher]: [f64; 3], goal: &str) {
     println!("{what:<34} {ours:>12.1} {sqlite:>12.1} {cipher:>12.1}   {:.2} of SQLCipher's; {goal}", ours / cipher);
+}
+
+/// Has the system forget what it keeps of a database's files: all whose names begin as its own does.
+fn forget(database: &Path) -> Result<(), Failure> {
+    let (folder, name) = database.parent().zip(database.file_name()).ok_or("no file")?;
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if !entry.file_name().as_encoded_bytes().starts_with(name.as_encoded_bytes()) || !entry.file_type()?.is_file() {
+            continue;
+        }
+        let file = std::fs::File::open(entry.path())?;
+        // What is not on the disk yet would stay.
+        file.sync_all()?;
+        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed)?;
+    }
+    Ok(())
 }
 
 /// Bytes that a process has handed to files so far.
