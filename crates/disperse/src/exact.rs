@@ -195,10 +195,12 @@ impl Table {
             Ok(())
         };
         let asked = (self.coder().table_name(cloud), question);
-        match asked::ask(&self.clouds()[cloud], asked, wait, &mut take)? {
-            true => Ok(named),
+        match asked::ask(&self.clouds()[cloud], asked, wait, &mut take) {
+            Err(Failure::NoTable) if state.may_have_nothing(cloud) => Ok(named),
+            Ok(true) => Ok(named),
             // Nobody wants it any more.
-            false => Err(Failure::CalledOff),
+            Ok(false) => Err(Failure::CalledOff),
+            Err(failure) => Err(failure),
         }
     }
 

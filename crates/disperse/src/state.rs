@@ -144,6 +144,11 @@ impl State {
         self.untold[cloud].owed.is_disjoint(rows)
     }
 
+    /// Whether it is no fault of a cloud that it has nothing: it is owed all live rows.
+    pub(crate) fn may_have_nothing(&self, cloud: usize) -> bool {
+        self.live.is_subset(&self.untold[cloud].owed)
+    }
+
     /// Live rows in parts, of each of which the same clouds are owed all rows, and others none.
     #[must_use]
     pub fn parts(&self, rows: &Rows) -> Vec<Rows> {

@@ -256,6 +256,10 @@ impl<S: Store> Provider for StoredProvider<S> {
         let (mut seen, mut done, mut damaged) = (Places::default(), HashSet::new(), None);
         for _ in 0..PASSES_MAX {
             let mut names = self.files(table)?;
+            if names.is_empty() && done.is_empty() {
+                // Somebody else's folder, or an emptied one: that no row matches is not for it to say.
+                return Err(Failure::NoTable);
+            }
             names.retain(|name| done.insert(name.clone()));
             let (mut is_settled, count) = (true, names.len());
             for name in names {

@@ -62,6 +62,48 @@ fn what_is_on_its_way_is_not_repaired_away() {
     }
 }
 
+/// Somebody emptied a cloud's folder, or mounted another one in its place: what it says of a condition is nothing, not that no row matches.
+#[test]
+fn an_empty_folder_is_not_believed_about_conditions() {
+    for other in ["a", "b"] {
+        let mut world = both();
+        same(&mut world, &format!("INSERT INTO TABLE VALUES {ROWS}"));
+        let away = world.path("away");
+        std::fs::rename(world.path("c"), &away).expect("emptied");
+        std::fs::create_dir(world.path("c")).expect("an empty folder");
+        world.set_there(other, false);
+        for sql in [
+            "SELECT id FROM TABLE WHERE id = 4",
+            "SELECT id FROM TABLE WHERE name = 'Ada' ORDER BY id",
+            "SELECT id FROM TABLE WHERE salary > 0 ORDER BY id",
+        ] {
+            // Two are gone where one may be: all rows are read if one cloud has the columns, and else that is an error.
+            let [told, expected] = ["people", "plain"].map(|table| world.database.ask(&sql.replace("TABLE", table)));
+            assert!(told == expected || told.contains("cannot be had"), "{other}, {sql}: {told}");
+        }
+        let told = world.database.ask("INSERT INTO people (id, name) VALUES (4, 'again')");
+        assert!(told.starts_with("error: "), "{other}: {told}");
+        world.set_there(other, true);
+        ask_all(&mut world);
+        world.database.ask("REPAIR TABLE people");
+        ask_all(&mut world);
+    }
+}
+
+/// It was away when the table came to be: that it has nothing is no fault of it.
+#[test]
+fn a_cloud_that_is_owed_all_rows_is_not_blamed() {
+    let mut world = both();
+    world.set_there("c", false);
+    same(&mut world, &format!("INSERT INTO TABLE VALUES {ROWS}"));
+    world.set_there("c", true);
+    world.database.session.take_notices();
+    same(&mut world, "SELECT id FROM TABLE WHERE id = 4");
+    same(&mut world, "SELECT sum(small), count(*) FROM TABLE WHERE name = 'Ada'");
+    let notices = world.database.session.take_notices().join("\n");
+    assert!(!notices.contains("cloud c"), "{notices}");
+}
+
 #[test]
 fn a_table_that_was_dropped_and_is_there_again_has_its_rows() {
     let mut world = both();
