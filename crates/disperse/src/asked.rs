@@ -146,7 +146,8 @@ pub(crate) fn ask(
 }
 
 /// The same, of an answer that counts row by row, whatever is wrong behind what was shown: a cloud that says that other rows are not as they
-/// were written, shows too many or breaks off has come to its end, and that is given beside. Whoever asks looks whether all rows are there.
+/// were written, shows too many or breaks off has come to its end, and that is given beside. One that has no such table shows no rows. Whoever
+/// asks looks whether all rows are there.
 ///
 /// # Errors
 /// As [`ask`].
@@ -160,6 +161,7 @@ pub(crate) fn ask_for_rows(
     let done = ask(cloud, asked, wait, &mut |answer| take(answer).inspect_err(|_| is_refused = true));
     match done {
         Err(damage @ Failure::Malformed(_)) if !is_refused => Ok((true, Some(damage))),
+        Err(Failure::NoTable) if !is_refused => Ok((true, None)),
         done => done.map(|is_done| (is_done, None)),
     }
 }

@@ -103,7 +103,7 @@ impl Fault {
     /// Whether the cloud may give later what it does not give now.
     fn is_silence(&self) -> bool {
         match self {
-            Self::Failed(failure) => !matches!(failure, Failure::Malformed(_)),
+            Self::Failed(failure) => !matches!(failure, Failure::Malformed(_) | Failure::NoTable),
             fault => *fault == Self::Slow,
         }
     }
