@@ -51,7 +51,7 @@ pub trait Provider: Send + Sync {
     /// Answers a question, part by part.
     ///
     /// # Errors
-    /// [`Failure`], the `take`'s own among them: what was taken does not count then.
+    /// [`Failure`], the `take`'s own among them: what was taken does not count then. [`Failure::NoTable`], if it likes, of a table without rows, too.
     fn ask(
         &self,
         table: &Name,
@@ -140,7 +140,8 @@ impl Provider for MemoryProvider {
         loop {
             // Not held while the answer is taken: whoever takes it may ask again.
             let answer = self.held(|tables| {
-                let held = tables.get(table).ok_or(Failure::NoTable)?;
+                let held =
+                    tables.get(table).filter(|held| at > 0 || !held.batches.is_empty()).ok_or(Failure::NoTable)?;
                 let batch = held.batches.get(at);
                 let malformed = || Failure::Refused("a column that is not there".into());
                 batch.map(|batch| evaluate(batch, question).ok_or_else(malformed)).transpose()

@@ -245,10 +245,12 @@ impl Table {
             Ok(())
         };
         let asked = (coder.table_name(cloud), question);
-        match asked::ask(&self.clouds()[cloud], asked, wait, &mut take).map_err(Fault::Failed)? {
-            true => Ok((shares, added)),
+        match asked::ask(&self.clouds()[cloud], asked, wait, &mut take) {
+            // Of one that has no such table nothing was added up, which may be what was asked for.
+            Ok(true) | Err(Failure::NoTable) => Ok((shares, added)),
             // Others agree meanwhile: nobody hears of it.
-            false => Err(Fault::Slow),
+            Ok(false) => Err(Fault::Slow),
+            Err(failure) => Err(Fault::Failed(failure)),
         }
     }
 

@@ -37,6 +37,7 @@ mod define;
 mod distribution;
 mod dropped;
 mod first;
+mod folders;
 mod following;
 mod foreign;
 mod goals;

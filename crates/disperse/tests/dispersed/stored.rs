@@ -59,7 +59,6 @@ proptest! {
     #[test]
     fn a_folder_is_what_memory_is(steps in prop::collection::vec((any::<bool>(), prop::collection::btree_set(0_u64..60, 1..20)), 1..12)) {
         let (path, memory) = (tempfile::tempdir().expect("a folder"), MemoryProvider::default());
-        memory.put(&table(), &fragments(&[])).expect("memory");
         for (puts, places) in steps {
             let places: Vec<u64> = places.into_iter().collect();
             for provider in [&folder(path.path()) as &dyn Provider, &memory] {

@@ -24,6 +24,7 @@ use super::closed::Closed;
 use super::define::{Waits, all_are_there, names};
 use super::distribution::distribution;
 use super::dropped;
+use super::folders::FILE;
 use super::goals;
 use super::readdressed::{self, Readdressed};
 use super::repair::How;
@@ -347,6 +348,10 @@ impl Session {
             _ => self.to_write()?,
         }
         match asked {
+            Asked::Use(Some(Used { clouds: Some(clouds), coding })) if clouds.contains(FILE) => {
+                let clouds = Some(self.with_folders_named(&clouds)?);
+                self.ask_clouds(Asked::Use(Some(Used { clouds, coding })))
+            }
             Asked::Use(used) => {
                 // What no table could be made with is told now.
                 if let Some(words) = used.as_ref().and_then(|used| used.coding.as_deref()) {
@@ -362,6 +367,10 @@ impl Session {
                 Ok(Outcome::Done("USE CLOUDS"))
             }
             Asked::Repair { table, how } => self.repair(&table, how),
+            Asked::Relay { table, relaid: Relaid::Use { column, used: Used { clouds: Some(clouds), coding } } } => {
+                let clouds = Some(self.with_folders_named(&clouds)?);
+                self.relay(&table, &Relaid::Use { column, used: Used { clouds, coding } })
+            }
             Asked::Relay { table, relaid } => self.relay(&table, &relaid),
             Asked::Leakage { .. } => unreachable!("answered above"),
             Asked::Readdress { name, said } => self.readdress(&name, &said),

@@ -318,6 +318,9 @@ impl Session {
         let mut engine = told;
         engine.options.extend(take_options(&mut given));
         check_said(&engine.options)?;
+        for (_, clouds) in engine.options.iter_mut().filter(|(name, _)| name.starts_with(USE)) {
+            *clouds = self.with_folders_named(clouds)?;
+        }
         let mut lines = Vec::new();
         let done = self.change(|session, change| {
             if session.is_taken(&*change.lease, &name, create.if_not_exists)? {

@@ -7,13 +7,15 @@
 //! USE CLOUDS 'a' AND 'b' | 'auto' | NONE [WITH ...]           for tables that are made from here on and say nothing else
 //! ALTER TABLE t SET (clouds = 'a, b, d', may_fail = 1)        REFRESH TABLE t
 //! ```
-//! `USE CLOUDS` is the paper's (section III.A, Listings 1 and 2), `cloud://` before a name may be left out.
+//! `USE CLOUDS` is the paper's (section III.A, Listings 1 and 2), `cloud://` before a name may be left out; a folder may be called by its
+//! address, `'file:///securefolder'` (folders.rs).
 
 use datafusion::sql::sqlparser::ast::{ColumnOption, Function, Statement};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
 use super::define::{option_for, option_use, option_with};
+use super::folders::FILE;
 use crate::error::{Error, Result};
 use crate::publishing::{call, is_call, parse_table, parse_text, said, takes, wants};
 use crate::statement::fold;
@@ -140,13 +142,17 @@ fn parse_clouds(parser: &mut Parser<'_>) -> Result<Vec<String>, ParserError> {
     }
 }
 
-/// A cloud's name. The paper has addresses there, too (Listing 2): here a cloud is declared, with what it takes to know it again.
+/// A cloud's name, or a folder's address. Any other address takes more to be known again, which a cloud is declared with.
 fn cloud_name(said: &str) -> Result<String, ParserError> {
     let name = said.strip_prefix("cloud://").unwrap_or(said);
+    let is_folder = said.strip_prefix(FILE).is_some_and(|path| path.starts_with('/') && !path.contains(','));
+    if is_folder {
+        return Ok(said.to_owned());
+    }
     if !name.contains("://") {
         return Ok(name.to_lowercase());
     }
-    let folder = said.strip_prefix("file://").map(|path| format!("dir:{path}"));
+    let folder = said.strip_prefix(FILE).map(|path| format!("dir:{path}"));
     let url = folder.as_deref().unwrap_or(said);
     Err(ParserError::ParserError(format!(
         "USE CLOUDS '{said}': clouds have names there: CREATE CLOUD a OPTIONS (url '{url}') declares one, and USE CLOUDS 'a' names it"
@@ -261,7 +267,9 @@ mod tests {
             "REFRESH TABLE",
             "USE CLOUDS",
             "USE CLOUDS 'a' WITH",
-            "USE CLOUDS 'file:///securefolder' AND 'a'",
+            "USE CLOUDS 'file://securefolder' AND 'a'",
+            "USE CLOUDS 'file:///secure,folder'",
+            "USE CLOUDS 's3://bucket/folder'",
         ] {
             assert!(statement::parse(sql).is_err(), "{sql}");
         }
@@ -279,6 +287,8 @@ mod tests {
         };
         let said = used("USE CLOUDS 'cloud://ec2' AND 'cloud://ostack-private' WITH 'encryption, dispersion'");
         assert_eq!(said, Some(Used::of("ec2, ostack-private", Some("encryption, dispersion"))));
+        let said = used("USE CLOUDS 'file:///SecureFolder' AND 'file:///secureshare'");
+        assert_eq!(said, Some(Used::of("file:///SecureFolder, file:///secureshare", None)));
         assert_eq!(used("use clouds 'auto'"), Some(Used { clouds: None, coding: None }));
         assert_eq!(used("USE CLOUDS NONE"), None);
     }

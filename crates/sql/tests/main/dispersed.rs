@@ -624,7 +624,7 @@ fn rows_that_were_deleted_while_they_are_read_are_no_fault_of_clouds() {
     }
 }
 
-/// The paper's Listings 1 and 2 (section III.A), with texts in single quotes, and clouds by their names where the paper has addresses.
+/// The paper's Listings 1 and 2 (section III.A), with texts in single quotes.
 #[test]
 fn the_papers_listings_run() {
     let mut world = World::new();
@@ -652,6 +652,27 @@ fn the_papers_listings_run() {
         let created = world.database.ask(&format!("SHOW CREATE TABLE {table}"));
         assert_eq!(created.contains("clouds = 'a, b, c'"), is_there, "{created}");
     }
+    // Folders by their addresses, as Listing 2 has them, become clouds.
+    for folder in ["Secure Folder", "secureshare"] {
+        std::fs::create_dir(world.path(folder)).expect("a folder");
+    }
+    let [folder, share] = ["Secure Folder", "secureshare"].map(|name| format!("file://{}", world.path(name).display()));
+    world.database.session.take_notices();
+    let to_disks = format!(
+        "ALTER TABLE medrecord ALTER COLUMN weight USE CLOUDS '{folder}' AND '{share}' WITH 'encryption, replication'"
+    );
+    assert_eq!(world.database.ask(&to_disks), "ALTER TABLE");
+    let notices = world.database.session.take_notices().join("\n");
+    assert!(notices.contains("cloud secure_folder is declared, at dir:/"), "{notices}");
+    assert!(!files(&world.path("secureshare")).is_empty());
+    assert_eq!(world.database.ask("SELECT * FROM medrecord WHERE personname = 'Alice'"), "23|Alice|63");
+    let create = format!(
+        "CREATE TABLE beside (id INT, note TEXT USE CLOUDS '{share}' AND 'a') WITH (engine = 'dispersed', clouds = 'a, b, secureshare')"
+    );
+    assert_eq!(world.database.ask(&create), "CREATE TABLE");
+    assert!(!world.database.session.take_notices().join("\n").contains("is declared"), "it has a name already");
+    let missing = world.database.ask(&format!("USE CLOUDS '{folder}/nowhere'"));
+    assert!(missing.starts_with("error: "), "{missing}");
     let told = world.database.ask("USE CLOUDS 'a' WITH 'plain'");
     assert!(told.starts_with("error: ") && told.contains("USE CLOUDS WITH 'plain'"), "{told}");
     let told = world.database.ask("USE CLOUDS 'a' AND 'zzz'");

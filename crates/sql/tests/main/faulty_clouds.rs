@@ -90,20 +90,6 @@ fn an_empty_folder_is_not_believed_about_conditions() {
     }
 }
 
-/// It was away when the table came to be: that it has nothing is no fault of it.
-#[test]
-fn a_cloud_that_is_owed_all_rows_is_not_blamed() {
-    let mut world = both();
-    world.set_there("c", false);
-    same(&mut world, &format!("INSERT INTO TABLE VALUES {ROWS}"));
-    world.set_there("c", true);
-    world.database.session.take_notices();
-    same(&mut world, "SELECT id FROM TABLE WHERE id = 4");
-    same(&mut world, "SELECT sum(small), count(*) FROM TABLE WHERE name = 'Ada'");
-    let notices = world.database.session.take_notices().join("\n");
-    assert!(!notices.contains("cloud c"), "{notices}");
-}
-
 #[test]
 fn a_table_that_was_dropped_and_is_there_again_has_its_rows() {
     let mut world = both();
