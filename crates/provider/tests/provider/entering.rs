@@ -14,7 +14,11 @@ const ASK: Step = Step::Ask { tags: Vec::new(), order: None, between: None, plac
 
 fn ask(url: &str, token: &str) -> Result<(), Failure> {
     let cloud = Remote::new(url, Some(token)).expect("an address").with_patience(Duration::from_secs(5));
-    done(&cloud, &table(1), &ASK).map(drop)
+    match done(&cloud, &table(1), &ASK) {
+        // Whoever is let in hears that there is no such table.
+        Err(Failure::NoTable) => Ok(()),
+        told => told.map(drop),
+    }
 }
 
 fn refused(url: &str, token: &str, says: &str) {
