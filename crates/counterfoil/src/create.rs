@@ -306,7 +306,7 @@ pub(crate) fn take(device: &mut BlockDevice, options: &Options) -> Result<Writer
     let lock = WriterLock::acquire(device.handle(), options.lock_timeout)?;
     let occupied = if options.erase { flash::Occupied::DangerErase } else { flash::Occupied::Refuse };
     // A device with a database of ours is occupied like any other.
-    device.take(&vault::MAGIC, occupied)?;
+    device.take((&vault::MAGIC, &vault::header_places().collect::<Vec<u64>>()), occupied)?;
     Ok(lock)
 }
 

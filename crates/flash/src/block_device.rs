@@ -81,21 +81,21 @@ impl BlockDevice {
         Self::from_handle(self.handle.clone(), page_bytes, block_pages)
     }
 
-    /// Takes the device for a new database: refuses one that carries something, or wipes it. `own` is what a database of
-    /// ours begins with; it counts as something, so whoever may wipe it holds its writer's lock.
+    /// Takes the device for a new database: refuses one that carries something, or wipes it. `own` is what a header of a database of ours
+    /// begins with, and where copies of one may be, in bytes; any of them counts as something, so whoever may wipe it holds its writer's lock.
     ///
     /// # Errors
     /// [`Error::Occupied`], [`Error::Device`], [`Error::ReadOnly`].
-    pub fn take(&mut self, own: &[u8], occupied: Occupied) -> Result<(), Error> {
+    pub fn take(&mut self, own: (&[u8], &[u64]), occupied: Occupied) -> Result<(), Error> {
         let carried = self.carries(own)?;
         match (carried, occupied) {
             (None, _) => Ok(()),
             (Some(by), Occupied::Refuse) => Err(Error::Occupied { by }),
-            (Some(_), Occupied::DangerErase) => self.wipe(),
+            (Some(_), Occupied::DangerErase) => self.wipe(own.1),
         }
     }
 
-    fn carries(&self, own: &[u8]) -> Result<Option<&'static str>, Error> {
+    fn carries(&self, (own, places): (&[u8], &[u64])) -> Result<Option<&'static str>, Error> {
         let bytes = bytes_of(&self.handle)?;
         let page_bytes = u64::from(self.geometry.page_bytes);
         // The rest of the device that fills no block is probed too: the second copy of a partition table is there.
@@ -103,17 +103,17 @@ impl BlockDevice {
         let mut read = |at: u64, buffer: &mut [u8]| {
             self.handle.read(&whole, PageNumber(at / page_bytes), (at % page_bytes) as u32, buffer)
         };
-        let mut start = std::vec![0; own.len()];
-        if !own.is_empty() && own.len() as u64 <= bytes {
-            read(0, &mut start)?;
-            if start == own {
+        let mut found = std::vec![0; own.len()];
+        for place in places.iter().filter(|place| place.saturating_add(own.len() as u64) <= bytes) {
+            read(*place, &mut found)?;
+            if !own.is_empty() && found == own {
                 return Ok(Some("a Counterfoil database"));
             }
         }
         find_signature(bytes, &mut read)
     }
 
-    fn wipe(&mut self) -> Result<(), Error> {
+    fn wipe(&mut self, places: &[u64]) -> Result<(), Error> {
         let bytes = bytes_of(&self.handle)?;
         // Sectors are the smallest unit that every device has.
         const SECTOR: u64 = 512;
@@ -128,6 +128,9 @@ impl BlockDevice {
         let last = (bytes / SECTOR * SECTOR - zeros.len() as u64) / SECTOR;
         self.handle.program(&sectors, PageNumber(0), &zeros)?;
         self.handle.program(&sectors, PageNumber(last), &zeros)?;
+        for sector in places.iter().map(|place| place / SECTOR).filter(|sector| *sector < sectors.block_count) {
+            self.handle.program(&sectors, PageNumber(sector), &zeros[..SECTOR as usize])?;
+        }
         self.handle.flush()
     }
 
@@ -226,18 +229,22 @@ mod tests {
     #[test]
     fn what_is_occupied_is_refused_until_it_may_go() -> Result<(), Error> {
         let blank = std::vec![0; 3 << 20];
-        assert_eq!(stand_in(&blank).1?.take(OWN, Occupied::Refuse), Ok(()));
+        const PLACES: &[u64] = &[0, 1 << 18, 1 << 30];
+        let own = (OWN, PLACES);
+        assert_eq!(stand_in(&blank).1?.take(own, Occupied::Refuse), Ok(()));
         let mut partitioned = blank.clone();
         let second_table = partitioned.len() - 512;
         partitioned[second_table..second_table + 8].copy_from_slice(b"EFI PART");
-        let mut ours = blank;
+        let (mut ours, mut second_copy) = (blank.clone(), blank);
         ours[..4].copy_from_slice(OWN);
-        for (image, by) in [(partitioned, "a partition table (GPT)"), (ours, "a Counterfoil database")] {
+        second_copy[1 << 18..][..4].copy_from_slice(OWN);
+        let database = "a Counterfoil database";
+        for (image, by) in [(partitioned, "a partition table (GPT)"), (ours, database), (second_copy, database)] {
             let (_directory, device) = stand_in(&image);
             let mut device = device?;
-            assert_eq!(device.take(OWN, Occupied::Refuse), Err(Error::Occupied { by }));
-            device.take(OWN, Occupied::DangerErase)?;
-            assert_eq!(device.take(OWN, Occupied::Refuse), Ok(()));
+            assert_eq!(device.take(own, Occupied::Refuse), Err(Error::Occupied { by }));
+            device.take(own, Occupied::DangerErase)?;
+            assert_eq!(device.take(own, Occupied::Refuse), Ok(()));
         }
         Ok(())
     }

@@ -87,9 +87,17 @@ fn worse_of(first: HeaderError, second: HeaderError) -> HeaderError {
     if rank(&second) > rank(&first) { second } else { first }
 }
 
+/// Where the second copy may be, in bytes: it lies behind the first extent, whose size is a power of two.
+const SECOND: core::ops::RangeInclusive<u32> = 11..=30;
+
+/// Where a copy of a header may be, in bytes: whoever takes a device has to look there, for either copy alone is a database.
+pub fn header_places() -> impl Iterator<Item = u64> {
+    core::iter::once(0).chain(SECOND.map(|power| 1 << power))
+}
+
 fn search_second<R: flash::Read + ?Sized>(device: &R) -> Result<Found, HeaderError> {
     let mut reason = HeaderError::NotADatabase;
-    for offset in (11..=30).map(|power| 1u64 << power) {
+    for offset in SECOND.map(|power| 1u64 << power) {
         match read_second(device, offset) {
             Ok(found) => return Ok(found),
             Err(error) => reason = worse_of(reason, error),

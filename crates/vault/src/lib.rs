@@ -112,7 +112,7 @@ pub use cells::{CELL_BYTES, CELL_PAYLOAD_MAX, CELL_POINTER_MAX, CellKey, CellLat
 #[cfg(feature = "alloc")]
 pub use change::{ChangeStep, HeaderChange};
 #[cfg(feature = "alloc")]
-pub use copies::{CopyFault, HeaderCopies, HeaderCopy, Settled, Unlocked, read_headers};
+pub use copies::{CopyFault, HeaderCopies, HeaderCopy, Settled, Unlocked, header_places, read_headers};
 pub use counter::{Counter, CounterError, CounterKind, CounterValue};
 pub use digests::{RootDigests, SlotsDigest};
 pub use ecc_counter::EccCounter;
