@@ -177,7 +177,7 @@ pub enum Command {
     Compact(Only),
     /// Compact, then say whether deleted rows are gone from the medium
     Purge(Only),
-    /// Write a consistent copy, beside a writer
+    /// Write a consistent copy, beside a writer, and check it
     Backup(Backup),
     /// Make a database of a backup, so that what it replaces is refused
     Restore(Restore),

@@ -9,6 +9,7 @@ use crate::arguments::{Backup, Restore};
 use crate::context::Context;
 use crate::failure::Result;
 use crate::terminal::{self, Unfinished};
+use crate::verify;
 
 /// A bar on a terminal for what is done page by page.
 pub struct Bar(ProgressBar);
@@ -62,8 +63,30 @@ pub fn backup(context: &Context, arguments: &Backup) -> Result<()> {
     let bar = Bar::begin("copying");
     database.backup(&arguments.file, &mut |done, total| bar.set(done, total))?;
     drop(bar);
-    terminal::done(format_args!("{} holds a backup, and opens with the same keys", arguments.file.display()));
-    Ok(())
+    let file = arguments.file.display();
+    // Whoever hears of it when it is to be restored hears too late.
+    terminal::when_interrupted("the backup is there, and not all of it was checked");
+    let damage = damage(&database, arguments)?;
+    if damage.is_empty() {
+        terminal::done(format_args!("{file} holds a backup, and opens with the same keys"));
+        return Ok(());
+    }
+    terminal::warning(format_args!(
+        "{file} holds a backup of a database that is damaged: restore will refuse it. Keep the one before; salvage writes what is whole"
+    ));
+    verify::tell(damage)
+}
+
+/// What is wrong in a backup; not that its database was put back, which it says itself.
+fn damage(database: &Database, arguments: &Backup) -> Result<Vec<Error>> {
+    let bar = Bar::begin("checking");
+    let checked = database.verify_backup(&arguments.file, &mut |what, done, total| {
+        bar.say(&format!("checking {what}"));
+        bar.set(done, total);
+    })?;
+    drop(bar);
+    let is_damage = |error: &Error| matches!(error.kind(), Kind::Corrupt | Kind::Tampered);
+    Ok(checked.problems.into_iter().filter(is_damage).collect())
 }
 
 pub fn restore(context: &Context, arguments: &Restore) -> Result<()> {

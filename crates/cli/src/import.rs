@@ -288,12 +288,19 @@ impl Importing<'_> {
             self.connection.execute(create, &[])?;
         }
         let (columns, batches, progress) = self.read(file)?;
-        let mut cut = Cut { batches, rest: None, ended: false };
+        let mut cut = Cut { batches, rest: None, failed: None, ended: false };
         let mut rows = 0;
         while !cut.ended {
             let mut left = usize::try_from(batch_rows).unwrap_or(usize::MAX);
             let mut some = std::iter::from_fn(|| cut.next(&mut left)).inspect(|_| progress.tick());
-            rows += self.connection.load(self.name, &columns, &mut some)?;
+            let loaded = self.connection.load(self.name, &columns, &mut some);
+            if loaded.is_err() && rows > 0 {
+                let place = file.place();
+                terminal::warning(format_args!(
+                    "the first {rows} rows of {place} are in, in batches of {batch_rows}: import the others"
+                ));
+            }
+            rows += loaded?;
             self.notices();
         }
         Ok(rows)
@@ -353,18 +360,23 @@ fn merge(columns: &mut Vec<(String, String)>, more: Vec<(String, String)>, place
 struct Cut {
     batches: Batches,
     rest: Option<RecordBatch>,
+    /// Why there is no more: an error of the stretch that it would be in, and of none before.
+    failed: Option<Error>,
     ended: bool,
 }
 
 impl Cut {
     fn next(&mut self, left: &mut usize) -> Option<Result<RecordBatch, Error>> {
+        if let Some(error) = self.failed.take_if(|_| *left > 0) {
+            return Some(Err(error));
+        }
         if *left == 0 {
             // Looked ahead, so that the last stretch is known to be the last.
-            if self.rest.is_none() {
+            if self.rest.is_none() && self.failed.is_none() {
                 match self.batches.next() {
                     None => self.ended = true,
                     Some(Ok(batch)) => self.rest = Some(batch),
-                    Some(Err(error)) => return Some(Err(error)),
+                    Some(Err(error)) => self.failed = Some(error),
                 }
             }
             return None;

@@ -129,9 +129,11 @@ pub fn rekey(context: &Context, arguments: &Rekey) -> Result<()> {
                 .advise("use `counterfoil key change`")
                 .into());
         }
+        // The key is asked for before anything else is on the terminal.
+        let options = context.options(&arguments.db)?;
         let _unfinished = copies::on_its_way(&arguments.db);
         let bar = copies::Bar::begin("sealing anew");
-        Database::rekey(context.options(&arguments.db)?, &mut |done, total| bar.set(done, total))?;
+        Database::rekey(options, &mut |done, total| bar.set(done, total))?;
         drop(bar);
         terminal::done("everything is sealed under a new key; other key slots are gone: add them again");
         terminal::note(

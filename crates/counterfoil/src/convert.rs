@@ -128,7 +128,7 @@ impl From<sql::Error> for Error {
             sql::Error::NotVerified(text, verdict) => {
                 return Error::new(Kind::NotVerified, text.clone()).with_verdict(*verdict);
             }
-            sql::Error::Interrupted => Kind::Interrupted,
+            sql::Error::Interrupted | sql::Error::TimedOut => Kind::Interrupted,
             sql::Error::Host(_) => Kind::Device,
             sql::Error::Relation(inner) => return Error::from(inner.clone()).with_state(error.sqlstate()),
             sql::Error::Log(error) => return error.clone().into(),

@@ -32,6 +32,7 @@ use crate::medium::Medium;
 use crate::options::{Options, Place};
 use crate::restore_device;
 use crate::rollback;
+use crate::verify::Verification;
 use crate::volume::{Freshness, Volume, geometry_of};
 
 /// Told how far something long has come: done, and in all. Answering false stops it.
@@ -51,6 +52,23 @@ impl Database {
         let path = path.as_ref();
         self.require_process()?;
         self.backup_to(path, progress).map_err(|error| error.at(path.display()))
+    }
+
+    /// Checks a backup of this database as [`Database::verify`] checks a database: what was damaged here is damaged there, and
+    /// [`Database::restore`] refuses it.
+    ///
+    /// # Errors
+    /// What kept the check from being made.
+    pub fn verify_backup(
+        &self,
+        path: impl AsRef<Path>,
+        progress: &mut dyn FnMut(&str, u64, u64),
+    ) -> Result<Verification> {
+        let place = Place::File(path.as_ref().to_owned());
+        let asked = self.volume().options.clone();
+        // A copy is behind the counter with the next commit, which is no fault of it.
+        let options = Options { place, counter: None, require_counter: false, read_only: true, on_note: None, ..asked };
+        Database::open(options)?.verify(progress)
     }
 
     fn backup_to(&self, path: &Path, progress: Progress<'_>) -> Result<()> {

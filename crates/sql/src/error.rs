@@ -75,6 +75,8 @@ pub enum Error {
     NotVerified(String, Option<&'static str>),
     /// The query was interrupted by its caller.
     Interrupted,
+    /// It took longer than `statement_timeout` says.
+    TimedOut,
     /// A file of the host (COPY) could not be read or written.
     Host(String),
     /// The table store refused.
@@ -152,6 +154,9 @@ impl fmt::Display for Error {
             Error::OutOfRange => f.write_str("a number is out of the range of its type"),
             Error::NotSupported(what) => write!(f, "not supported: {what}"),
             Error::Interrupted => f.write_str("interrupted"),
+            Error::TimedOut => {
+                f.write_str("interrupted: it took longer than statement_timeout says: SET statement_timeout = 0 lets statements take as long as they do")
+            }
             Error::Relation(error) => error.fmt(f),
             Error::Log(error) => error.fmt(f),
             Error::Bug(text) => write!(f, "internal error: {text}: please report it"),
@@ -337,7 +342,12 @@ fn schema(error: &SchemaError) -> Error {
 
 pub(crate) fn first_line(text: &str) -> String {
     let text = text.split("\n\nbacktrace:").next().unwrap_or(text);
-    text.lines().next().unwrap_or_default().trim().to_owned()
+    let first = text.lines().next().unwrap_or_default().trim();
+    // What a pattern lacks is said behind the pattern, in the last line.
+    match text.lines().last().and_then(|last| last.trim().strip_prefix("error: ")) {
+        Some(last) if first.ends_with(':') => format!("{first} {last}"),
+        _ => first.to_owned(),
+    }
 }
 
 fn readable(text: &str) -> String {

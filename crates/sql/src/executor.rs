@@ -48,12 +48,7 @@ impl Executor {
                     done = future => done,
                 }
             };
-            waiting::wait(
-                self.handle(),
-                either,
-                || interrupt.patience(),
-                || interrupt.is_called_off().then_some(Err(Error::Interrupted)),
-            )
+            waiting::wait(self.handle(), either, || interrupt.patience(), || interrupt.called_off().map(Err))
         };
         // What the future leaves half done is dropped with it; what it shares is behind locks that do not poison.
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(run))

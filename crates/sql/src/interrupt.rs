@@ -53,13 +53,22 @@ impl Interrupt {
     /// Asks between the steps of what no query runs.
     ///
     /// # Errors
-    /// [`Error::Interrupted`].
+    /// [`Error::Interrupted`], [`Error::TimedOut`].
     pub fn check(&self) -> Result<()> {
-        if *self.sender.borrow() || self.is_called_off() { Err(Error::Interrupted) } else { Ok(()) }
+        match self.called_off() {
+            _ if *self.sender.borrow() => Err(Error::Interrupted),
+            Some(why) => Err(why),
+            None => Ok(()),
+        }
     }
 
-    pub(crate) fn is_called_off(&self) -> bool {
-        let is_late = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        is_late || self.is_called_off.as_ref().is_some_and(|is_called_off| is_called_off())
+    /// Why whoever asks wants it no more, or has no time left for it.
+    pub(crate) fn called_off(&self) -> Option<Error> {
+        let is_called_off = self.is_called_off.as_ref().is_some_and(|is_called_off| is_called_off());
+        match self.deadline {
+            _ if is_called_off => Some(Error::Interrupted),
+            Some(deadline) if Instant::now() >= deadline => Some(Error::TimedOut),
+            _ => None,
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! One SQL over every table kind.
 #![forbid(unsafe_code)]
 
+mod absent;
 mod aggregates;
 mod alter_column;
 mod answered;

@@ -18,6 +18,7 @@
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
+use crate::absent;
 use crate::dispersed;
 use crate::error::{Error, Result};
 
@@ -42,6 +43,8 @@ pub(crate) fn adapt(tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>> {
         let told = rows_told(statement);
         let statement = told.as_deref().unwrap_or(statement);
         let words = places(statement);
+        let word = |place: usize| words.get(place).and_then(|at| upper(&statement[*at].token));
+        absent::refuse(&word, words.len())?;
         refuse_within(statement, &words)?;
         match keyword(statement, &words, 0) {
             Some(Keyword::VACUUM) => vacuum(statement, &words, &mut adapted),

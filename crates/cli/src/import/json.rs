@@ -1,5 +1,5 @@
-//! JSON lines: one object a line, its values as texts. Numbers keep their digits as they stand, which no number type of
-//! a library would.
+//! JSON lines: one object a line, or the objects of one array, their values as texts. Numbers keep their digits as they stand, which no number
+//! type of a library would.
 
 use std::borrow::Cow;
 use std::io::{BufRead, BufReader, Read};
@@ -22,23 +22,144 @@ pub enum Value<'a> {
     Nested(&'a str),
 }
 
-/// Reads lines.
+/// Reads lines, or, where the first letter is a bracket, the objects of an array.
 pub struct Lines<R> {
     source: BufReader<R>,
     text: String,
-    /// The line read last, from 1.
-    pub line: u64,
+    /// The line on which what was read last ends, from 1.
+    line: u64,
+    /// Whether it is an array, once its first letter was seen.
+    array: Option<Array>,
+}
+
+/// How far an array has been read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Array {
+    /// It is none.
+    None,
+    /// An object is due, or the end.
+    First,
+    /// A comma is due, or the end.
+    Next,
 }
 
 const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 impl<R: Read> Lines<R> {
     pub fn new(source: R) -> Self {
-        Self { source: BufReader::with_capacity(256 * 1024, source), text: String::new(), line: 0 }
+        Self { source: BufReader::with_capacity(256 * 1024, source), text: String::new(), line: 0, array: None }
     }
 
-    /// The next line that is not blank; none at the end.
-    pub fn read(&mut self) -> Result<Option<&str>, Error> {
+    /// The next line that is not blank, or the next object of the array, and the line on which it begins; none at the end.
+    pub fn read(&mut self) -> Result<Option<(u64, &str)>, Error> {
+        match self.array {
+            None => self.begin()?,
+            Some(Array::None) => {}
+            Some(Array::First | Array::Next) => return self.element(),
+        }
+        if self.array == Some(Array::First) { self.element() } else { self.line() }
+    }
+
+    /// Looks at the first letter, behind a byte order mark.
+    fn begin(&mut self) -> Result<(), Error> {
+        self.line = 1;
+        self.skip(b"\xEF\xBB\xBF")?;
+        let is_array = self.letter()? == Some(b'[');
+        if is_array {
+            self.source.consume(1);
+        }
+        self.array = Some(if is_array { Array::First } else { Array::None });
+        // What was passed over so far is counted; a line is counted when it is read.
+        self.line -= u64::from(!is_array);
+        Ok(())
+    }
+
+    /// Passes over letters that may be there.
+    fn skip(&mut self, letters: &[u8]) -> Result<(), Error> {
+        for letter in letters {
+            if self.peek()? == Some(*letter) {
+                self.source.consume(1);
+            }
+        }
+        Ok(())
+    }
+
+    fn peek(&mut self) -> Result<Option<u8>, Error> {
+        let line = self.line;
+        let there = self.source.fill_buf().map(|bytes| bytes.first().copied());
+        there.map_err(|error| input(format!("line {line}: the file cannot be read on: {error}")))
+    }
+
+    /// The next letter that is not blank, which is not taken yet.
+    fn letter(&mut self) -> Result<Option<u8>, Error> {
+        loop {
+            match self.peek()? {
+                Some(b'\n') => self.line += 1,
+                Some(b' ' | b'\t' | b'\r') => {}
+                other => return Ok(other),
+            }
+            self.source.consume(1);
+        }
+    }
+
+    fn wants(&self, what: &str) -> Error {
+        input(format!("line {}: {what} was expected", self.line))
+            .advise("write an array of objects, or one object a line")
+    }
+
+    fn element(&mut self) -> Result<Option<(u64, &str)>, Error> {
+        let mut letter = self.letter()?;
+        if self.array == Some(Array::Next) && letter == Some(b',') {
+            self.source.consume(1);
+            letter = self.letter()?;
+        } else if letter == Some(b']') {
+            self.source.consume(1);
+            return match self.letter()? {
+                None => Ok(None),
+                Some(_) => Err(self.wants("nothing behind the array")),
+            };
+        } else if self.array == Some(Array::Next) {
+            return Err(self.wants("a comma or a closing bracket"));
+        }
+        if letter != Some(b'{') {
+            return Err(self.wants("an object"));
+        }
+        self.array = Some(Array::Next);
+        let begins = self.line;
+        self.line += self.whole_object()?;
+        Ok(Some((begins, &self.text)))
+    }
+
+    /// Takes an object to the brace that closes it; how many lines that ended.
+    fn whole_object(&mut self) -> Result<u64, Error> {
+        let mut bytes = std::mem::take(&mut self.text).into_bytes();
+        bytes.clear();
+        let (mut depth, mut in_text, mut escaped) = (0_u64, false, false);
+        loop {
+            let Some(letter) = self.peek()? else { return Err(self.wants("a closing brace")) };
+            self.source.consume(1);
+            bytes.push(letter);
+            if bytes.len() as u64 > LINE_BYTES_MAX {
+                return Err(input(format!("line {}: an object longer than {LINE_BYTES_MAX} bytes", self.line)));
+            }
+            match letter {
+                _ if escaped => escaped = false,
+                b'\\' if in_text => escaped = true,
+                b'"' => in_text = !in_text,
+                b'{' if !in_text => depth += 1,
+                b'}' if !in_text => depth -= 1,
+                _ => {}
+            }
+            if depth == 0 {
+                break;
+            }
+        }
+        let lines = memchr::memchr_iter(b'\n', &bytes).count() as u64;
+        self.text = String::from_utf8(bytes).map_err(|_| input(format!("line {}: not UTF-8 text", self.line)))?;
+        Ok(lines)
+    }
+
+    fn line(&mut self) -> Result<Option<(u64, &str)>, Error> {
         loop {
             let mut bytes = std::mem::take(&mut self.text).into_bytes();
             bytes.clear();
@@ -57,7 +178,7 @@ impl<R: Read> Lines<R> {
                 break;
             }
         }
-        Ok(Some(self.text.trim_start_matches('\u{feff}').trim()))
+        Ok(Some((self.line, self.text.trim())))
     }
 }
 
@@ -223,6 +344,37 @@ mod tests {
         ];
         assert_eq!(members, Ok(expected));
         assert_eq!(object("{}"), Ok(vec![]));
+    }
+
+    fn read_all(text: &str) -> Result<Vec<(u64, String)>, String> {
+        let (mut lines, mut all) = (Lines::new(text.as_bytes()), Vec::new());
+        while let Some((line, text)) = lines.read().map_err(|error| error.to_string())? {
+            all.push((line, text.to_owned()));
+        }
+        Ok(all)
+    }
+
+    #[test]
+    fn an_array_is_read_object_by_object() {
+        let all =
+            |objects: &[(u64, &str)]| Ok(objects.iter().map(|(line, text)| (*line, (*text).to_owned())).collect());
+        let text = "\u{feff}\n [{\"a\":1},\n\n{\"a\":\"}\\\"\\\\\",\n\"b\":{}} , {}\n]\n";
+        assert_eq!(read_all(text), all(&[(2, "{\"a\":1}"), (4, "{\"a\":\"}\\\"\\\\\",\n\"b\":{}}"), (5, "{}")]));
+        assert_eq!(read_all("[]"), all(&[]));
+        assert_eq!(read_all("\u{feff}{\"a\":1}\n\n{}\n"), all(&[(1, "{\"a\":1}"), (3, "{}")]));
+        assert_eq!(read_all("\n\n{}\n[1]"), all(&[(3, "{}"), (4, "[1]")]));
+        for (text, says) in [
+            ("[1]", "line 1: an object"),
+            ("[\n{}", "line 2: a comma"),
+            ("[{},\n]", "line 2: an object"),
+            ("[{\n", "line 1: a closing brace"),
+            ("[{}] x", "line 1: nothing behind"),
+            ("[{}{}]", "line 1: a comma"),
+            ("[", "line 1: an object"),
+        ] {
+            let told = read_all(text);
+            assert!(told.as_ref().is_err_and(|told| told.starts_with(says)), "{text}: {told:?}");
+        }
     }
 
     #[test]

@@ -90,8 +90,7 @@ impl<'a> Texts<'a> {
             known.insert(name.clone(), place);
         }
         loop {
-            let line = lines.line + 1;
-            let Some(text) = lines.read()? else { return Ok(()) };
+            let Some((line, text)) = lines.read()? else { return Ok(()) };
             for (name, value) in members(text, line)? {
                 let place = match known.get(name.as_ref()) {
                     Some(place) => *place,
@@ -138,17 +137,15 @@ impl<'a> Texts<'a> {
             columns.iter().collect()
         };
         let names: Vec<String> = chosen.iter().map(|column| column.name.clone()).collect();
-        let gathering = Gathering::new(&chosen);
+        let mut gathering = Gathering::new(&chosen);
         let (sender, receiver) = sync_channel(BATCHES_AHEAD);
         let null = self.null.clone();
         std::thread::spawn(move || {
             let is_null = |text: &[u8], quoted: bool| {
                 !quoted && (text.is_empty() || null.as_deref().is_some_and(|null| null.as_bytes() == text))
             };
-            if let Err(error) = gather_csv(records, gathering, is_null, &sender) {
-                // Nobody listens any more if the table has refused a row meanwhile.
-                let _ = sender.send(Err(error));
-            }
+            let gathered = gather_csv(records, &mut gathering, is_null, &sender);
+            gathering.end(gathered, &sender);
         });
         Ok((names, Box::new(receiver.into_iter())))
     }
@@ -160,14 +157,13 @@ impl<'a> Texts<'a> {
         let chosen = seen.iter().map(|(name, _)| find(columns, name)).collect::<Result<Vec<_>, _>>()?;
         let names: Vec<String> = chosen.iter().map(|column| column.name.clone()).collect();
         let places = seen.into_iter().enumerate().map(|(place, (name, _))| (name, place)).collect();
-        let gathering = Gathering::new(&chosen);
+        let mut gathering = Gathering::new(&chosen);
         let lines = Lines::new(self.source.reader()?);
         let (sender, receiver) = sync_channel(BATCHES_AHEAD);
         let null = self.null.clone();
         std::thread::spawn(move || {
-            if let Err(error) = gather_json(lines, &places, gathering, null.as_deref(), &sender) {
-                let _ = sender.send(Err(error));
-            }
+            let gathered = gather_json(lines, &places, &mut gathering, null.as_deref(), &sender);
+            gathering.end(gathered, &sender);
         });
         Ok((names, Box::new(receiver.into_iter())))
     }
@@ -205,11 +201,22 @@ impl Gathering {
         if self.rows < BATCH_ROWS { Ok(true) } else { self.hand_over(sender) }
     }
 
+    /// Hands on what is left, and behind it why there is no more. Rows before one that is wrong are good, and are in where they are committed
+    /// batch by batch.
+    fn end(mut self, gathered: Result<(), Error>, sender: &Sender) {
+        let handed = self.hand_over(sender).map(drop);
+        if let Err(error) = gathered.and(handed) {
+            // Nobody listens any more if the table has refused a row meanwhile.
+            let _ = sender.send(Err(error));
+        }
+    }
+
     fn hand_over(&mut self, sender: &Sender) -> Result<bool, Error> {
         if self.rows == 0 {
             return Ok(true);
         }
-        let arrays: Vec<_> = self.columns.iter_mut().map(Column::finish).collect();
+        // Of a row that is wrong some columns have a value already.
+        let arrays: Vec<_> = self.columns.iter_mut().map(|column| column.finish().slice(0, self.rows)).collect();
         let schema = self.schema.get_or_insert_with(|| {
             let fields = self.columns.iter().zip(&arrays);
             let fields = fields.map(|(column, array)| Field::new(&column.name, array.data_type().clone(), true));
@@ -227,7 +234,7 @@ const SHOWN_LETTERS_MAX: usize = 60;
 
 fn gather_csv(
     mut records: Records<Box<dyn Read + Send>>,
-    mut gathering: Gathering,
+    gathering: &mut Gathering,
     is_null: impl Fn(&[u8], bool) -> bool,
     sender: &Sender,
 ) -> Result<(), Error> {
@@ -250,22 +257,20 @@ fn gather_csv(
             return Ok(());
         }
     }
-    gathering.hand_over(sender).map(drop)
+    Ok(())
 }
 
 fn gather_json(
     mut lines: Lines<Box<dyn Read + Send>>,
     places: &HashMap<String, usize>,
-    mut gathering: Gathering,
+    gathering: &mut Gathering,
     null: Option<&str>,
     sender: &Sender,
 ) -> Result<(), Error> {
     let mut filled = vec![false; gathering.columns.len()];
-    while let Some(text) = lines.read()? {
-        let text = text.to_owned();
-        let line = lines.line;
+    while let Some((line, text)) = lines.read()? {
         filled.fill(false);
-        for (name, value) in members(&text, line)? {
+        for (name, value) in members(text, line)? {
             let Some(place) = places.get(name.as_ref()).copied() else { continue };
             if std::mem::replace(&mut filled[place], true) {
                 return Err(input(format!("line {line}: {name} is there twice")));
@@ -286,7 +291,7 @@ fn gather_json(
             return Ok(());
         }
     }
-    gathering.hand_over(sender).map(drop)
+    Ok(())
 }
 
 fn members(text: &str, line: u64) -> Result<Vec<(std::borrow::Cow<'_, str>, Value<'_>)>, Error> {

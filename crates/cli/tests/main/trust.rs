@@ -54,6 +54,11 @@ fn a_damaged_table_does_not_hold_the_others_hostage() {
     assert_eq!(stage.ask("SELECT a FROM u"), "7");
     let ended = stage.run(&["verify", "db"]);
     assert_eq!(ended.code, 3);
+    // Who makes a backup of it hears of that now, and not when it is to be restored.
+    let ended = stage.run(&["backup", "db", "copy"]);
+    assert_eq!(ended.code, 3, "{}", ended.err);
+    assert!(ended.err.contains("note: copy holds a backup of a database that is damaged"), "{}", ended.err);
+    assert_eq!(stage.run(&["restore", "copy", "other"]).code, 3);
     stage.good(&["salvage", "db", "saved"]);
     let rows = stage.text("saved/t.csv").lines().count() - 1;
     assert!(rows > 10_000 && rows < 20_000, "{rows} rows were saved");

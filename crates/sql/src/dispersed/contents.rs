@@ -134,7 +134,7 @@ impl Session {
             let found = others.read_rows(asking, &ids(layout), &rows, &mut Report::default());
             match found.map_err(|error| unanswered(&table.name, clouds, &waiting, error)) {
                 Ok(found) if found.rows.len() as u64 == rows.len() => {}
-                Err(Error::Interrupted) => return Err(Error::Interrupted),
+                Err(error @ (Error::Interrupted | Error::TimedOut)) => return Err(error),
                 Ok(_) | Err(_) => return Ok(false),
             }
         }

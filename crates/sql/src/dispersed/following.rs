@@ -97,7 +97,7 @@ impl Session {
             Err(error) => Err(error),
         };
         match learned {
-            Err(Error::Interrupted) => Err(Error::Interrupted),
+            Err(error @ (Error::Interrupted | Error::TimedOut)) => Err(error),
             // Whoever asks at once has met it; and of addresses that lead to other clouds no answer is to be had.
             Err(error) if at_once || matches!(error, Error::Network(_)) => Err(error),
             Err(error) => {

@@ -64,7 +64,7 @@ impl Session {
     /// Before a table is dropped. Whoever has gone apart from others may let go of what he has: clouds keep it, for it is theirs.
     pub(crate) fn lease_to_drop(&mut self, name: &str) -> Result<()> {
         match self.lease_named(name) {
-            Err(error @ (Error::Locked(_) | Error::Interrupted)) => Err(error),
+            Err(error @ (Error::Locked(_) | Error::Interrupted | Error::TimedOut)) => Err(error),
             Err(error) => {
                 self.notices.push(format!("its clouds keep what they have, and it goes here alone: {error}"));
                 let view = self.view()?;

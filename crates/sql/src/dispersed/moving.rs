@@ -90,7 +90,7 @@ impl Session {
         // It lies otherwise from here on, whatever becomes of its rows now.
         if let Err(error) = self.move_all(&table) {
             dispersed.note_told(table.id, false);
-            if error == Error::Interrupted {
+            if matches!(error, Error::Interrupted | Error::TimedOut) {
                 return Err(error);
             }
             let text = "the change stands, and rows move later, or with REPAIR TABLE";
