@@ -94,6 +94,9 @@ pub fn run(rows: u64) -> Result<(), Failure> {
     ask(&mut subjects, rows, ([queries::sql, wide::sql, wide::sql], Cache::Warm))
 }
 
+/// The words of a query, for each database.
+type Words = [fn(&Query) -> String; 3];
+
 /// What of a database is in memory when it is asked.
 #[derive(Clone, Copy)]
 enum Cache {
@@ -105,7 +108,7 @@ enum Cache {
 fn ask(
     subjects: &mut [(&str, Box<dyn Subject>); 3],
     rows: u64,
-    (words, cache): ([fn(&Query) -> String; 3], Cache),
+    (words, cache): (Words, Cache),
 ) -> Result<(), Failure> {
     println!("{:<10} {:>8} {:>8} {:>12} {:>12} {:>12}   us", "query", "rows", "paper's", "ours", "SQLite", "SQLCipher");
     let mut logs = [0.0; 3];

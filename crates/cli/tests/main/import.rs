@@ -186,7 +186,10 @@ fn batches_are_commits_of_their_own() {
         assert!(told.contains(&format!("note: the first {rows} rows of {file} are in")), "{told}");
     }
     assert_eq!(stage.ask("SELECT string_agg(CAST(a AS TEXT), ' ' ORDER BY a) FROM k"), "1 2 3 5 6 8 9");
-    stage.refused(&["import", "db", "k", "w.csv"], 1, &["line 4"]);
+    // Without batches none of a file is in.
+    stage.write("whole.csv", "a\n20\n21\n10,x\n");
+    stage.refused(&["import", "db", "k", "whole.csv"], 1, &["line 4"]);
+    assert_eq!(stage.ask("SELECT count(*) FROM k WHERE a > 9"), "0");
 }
 
 #[test]
