@@ -105,11 +105,7 @@ enum Cache {
 }
 
 /// Times the 18 queries, each in the words of its database.
-fn ask(
-    subjects: &mut [(&str, Box<dyn Subject>); 3],
-    rows: u64,
-    (words, cache): (Words, Cache),
-) -> Result<(), Failure> {
+fn ask(subjects: &mut [(&str, Box<dyn Subject>); 3], rows: u64, (words, cache): (Words, Cache)) -> Result<(), Failure> {
     println!("{:<10} {:>8} {:>8} {:>12} {:>12} {:>12}   us", "query", "rows", "paper's", "ours", "SQLite", "SQLCipher");
     let mut logs = [0.0; 3];
     let queries = table1::all(rows);

@@ -14,7 +14,7 @@ use parking_lot::RwLock;
 use crate::convert::no_place_for_counter;
 use crate::error::{Error, Kind, Result};
 use crate::medium::Medium;
-use crate::options::{Counter, Options};
+use crate::options::{Counter, Options, Place};
 use crate::rollback::{self, Permitted};
 
 /// An opened header over a medium, and everything that follows from it.
@@ -211,12 +211,21 @@ impl Volume {
         match counter.as_mut().map(|counter| counter.record()) {
             Some(Ok(record)) => Ok(Some(record)),
             Some(Err(error)) if error != CounterError::Absent => Err(error.into()),
-            _ if self.options.require_counter && self.counter_kind() != CounterKind::None => {
-                Err(Error::new(Kind::CounterLost, "there is no counter for this database here").advise(
-                    "bring it from where the database was used, or bind it anew with `counterfoil counter adopt`",
-                ))
-            }
+            // What is in memory alone nobody puts back.
+            _ if self.options.require_counter && self.options.place != Place::Memory => Err(self.lacks_counter()),
             _ => Ok(None),
+        }
+    }
+
+    fn lacks_counter(&self) -> Error {
+        match self.counter_kind() {
+            CounterKind::None => {
+                let text = "this database was made without a counter: nothing tells an older copy of it from this one";
+                Error::new(Kind::CounterLost, text)
+                    .advise("do without --require-counter, or export it into one that has a counter")
+            }
+            _ => Error::new(Kind::CounterLost, "there is no counter for this database here")
+                .advise("bring it from where the database was used, or bind it anew with `counterfoil counter adopt`"),
         }
     }
 

@@ -156,6 +156,10 @@ fn an_absent_counter_is_a_note_and_then_an_incident() {
     assert_eq!(ended.err, "note: freshness not checked\n");
     stage.refused(&["--require-counter", "db", "SELECT 1"], 3, &["no counter"]);
     stage.refused(&["--require-counter", "salvage", "db", "saved"], 3, &["no counter"]);
+    // One that never had a counter cannot give what is asked for either.
+    stage.good(&["init", "without", "--counter", "none"]);
+    stage.good(&["without", "SELECT 1"]);
+    stage.refused(&["--require-counter", "without", "SELECT 1"], 3, &["without a counter"]);
     assert!(!stage.path("saved").exists());
     stage.good(&["salvage", "db", "saved"]);
     assert!(!stage.path("state").exists(), "reading wrote beside the database");
