@@ -267,7 +267,7 @@ mod tests {
             "REFRESH TABLE",
             "USE CLOUDS",
             "USE CLOUDS 'a' WITH",
-            "USE CLOUDS 'file://securefolder' AND 'a'",
+            "USE CLOUDS 'file://example.com/folder' AND 'a'",
             "USE CLOUDS 'file:///secure,folder'",
             "USE CLOUDS 's3://bucket/folder'",
         ] {
