@@ -85,8 +85,7 @@ fn damage(database: &Database, arguments: &Backup) -> Result<Vec<Error>> {
         bar.set(done, total);
     })?;
     drop(bar);
-    let is_damage = |error: &Error| matches!(error.kind(), Kind::Corrupt | Kind::Tampered);
-    Ok(checked.problems.into_iter().filter(is_damage).collect())
+    Ok(checked.problems.into_iter().filter(|error| error.kind() != Kind::RolledBack).collect())
 }
 
 pub fn restore(context: &Context, arguments: &Restore) -> Result<()> {

@@ -67,7 +67,7 @@ impl Database {
         let place = Place::File(path.as_ref().to_owned());
         let asked = self.volume().options.clone();
         // A copy is behind the counter with the next commit, which is no fault of it.
-        let options = Options { place, counter: None, require_counter: false, read_only: true, on_note: None, ..asked };
+        let options = Options { place, is_copy: true, require_counter: false, read_only: true, on_note: None, ..asked };
         Database::open(options)?.verify(progress)
     }
 

@@ -57,6 +57,10 @@ pub(crate) fn create_as(
 ) -> Result<Created> {
     let place = options.place.clone();
     let geometry = new_geometry(&options)?;
+    if options.require_counter && matches!(options.counter, None | Some(Counter::None)) && place != Place::Memory {
+        return Err(Error::new(Kind::Misuse, "a database without a counter, where one is required")
+            .advise("choose a counter, or do without requiring one"));
+    }
     match &place {
         Place::Memory => build(Medium::Memory(MemoryDevice::new(geometry)?), options, id, volume_key, holds, fill),
         Place::Block(_) if options.size_limit.is_some() => {

@@ -117,6 +117,8 @@ pub struct Options {
     pub(crate) counter: Option<Counter>,
     pub(crate) tpm: Tpm,
     pub(crate) require_counter: bool,
+    /// Of a copy nobody asks whether it is the newest image.
+    pub(crate) is_copy: bool,
     pub(crate) read_only: bool,
     pub(crate) as_of_opening: bool,
     pub(crate) lock_timeout: Duration,
@@ -167,6 +169,7 @@ impl Options {
             counter: None,
             tpm: Tpm::usual(),
             require_counter: false,
+            is_copy: false,
             read_only: false,
             as_of_opening: false,
             lock_timeout: LOCK_TIMEOUT_DEFAULT,

@@ -207,6 +207,9 @@ impl Volume {
 
     /// What the counter holds; none where there is none, unless one is required.
     pub(crate) fn counter_record(&self) -> Result<Option<vault::CounterRecord>> {
+        if self.options.is_copy {
+            return Ok(None);
+        }
         let mut counter = self.counter()?;
         match counter.as_mut().map(|counter| counter.record()) {
             Some(Ok(record)) => Ok(Some(record)),

@@ -12,6 +12,7 @@
 //! 4. Where NULL comes first, clouds are asked which rows come *behind* the bound, and those stay of which not all say so: a NULL never does.
 
 use crate::declaration::Kind;
+use crate::goal::Goal;
 use crate::placement::Coding;
 use crate::plain::Value;
 use crate::state::Rows;
@@ -22,6 +23,9 @@ const OPENED_LEAST: u64 = 256;
 const OPENED_FOR_EACH: u64 = 16;
 /// What is fewer than so many times those is fetched.
 const WORTH: u64 = 4;
+
+/// A value, and its row.
+type Opened = (Option<Value>, u64);
 
 /// An order of rows, and how many of the first are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,11 +48,11 @@ impl First {
     }
 
     /// Keeps of values the first, as many as are wanted, in order. NULL is one where it comes first; it is none where it comes last.
-    fn keep(&self, values: &mut Vec<Option<Value>>) {
+    fn keep(&self, values: &mut Vec<Opened>) {
         if !self.nulls_first {
-            values.retain(Option::is_some);
+            values.retain(|(value, _)| value.is_some());
         }
-        values.sort_by(|one, other| match (one, other) {
+        values.sort_by(|(one, _), (other, _)| match (one, other) {
             (Some(one), Some(other)) if self.is_descending => other.in_order(one),
             (Some(one), Some(other)) => one.in_order(other),
             // NULL is here where it comes first.
@@ -80,7 +84,7 @@ impl Table {
         report: &mut Report,
     ) -> Result<Rows, Unanswered> {
         let all = &asking.state.live;
-        if !self.puts_in_order(first.column) || first.opened(all.len()).is_none() {
+        if !self.puts_in_order(first.column, asking.goal) || first.opened(all.len()).is_none() {
             return Ok(all.clone());
         }
         let mut rows = all.clone();
@@ -93,8 +97,12 @@ impl Table {
             // Of these rows alone: one that was opened before must not count twice.
             let mut values = self.values(asking, (first.column, conditions), &some(&rows, opened), report)?;
             first.keep(&mut values);
-            let bound = values.last().filter(|_| values.len() as u64 == first.count);
+            let bound = values.last().filter(|_| values.len() as u64 == first.count).map(|(value, _)| value);
             let Some(fewer) = self.up_to(asking, first, bound, &rows, report)? else { break };
+            if values.iter().any(|(_, row)| !fewer.contains(*row)) {
+                // All of them come up to the bound, and nobody names this one.
+                return Ok(all.clone());
+            }
             let is_slow = fewer.len() > rows.len() / 2;
             rows = fewer;
             if is_slow {
@@ -104,28 +112,33 @@ impl Table {
         Ok(if self.is_beyond_belief(asking.goal, report) { all.clone() } else { rows })
     }
 
-    /// Whether clouds have codes of a column that are in the order of its values in SQL, and answer where these lie.
-    fn puts_in_order(&self, column: u16) -> bool {
+    /// Whether clouds have codes of a column that are in the order of its values in SQL, and answer where these lie. One alone is not believed
+    /// about what comes first, unless that is wanted above all: it could leave out the one row that does.
+    #[must_use]
+    pub fn puts_in_order(&self, column: u16, goal: Goal) -> bool {
         let is_near = |cloud: &usize| self.clouds()[*cloud].is_near_fragments();
         let codes = self.coder().placement().fragment(column, Coding::DangerOrder);
         let kind = self.coder().declaration().column(column).map(|column| column.kind);
-        kind.is_some_and(|kind| kind != Kind::Float) && codes.is_some_and(|codes| codes.holders.iter().all(is_near))
+        let is_enough = |holders: &[usize]| holders.len() > 1 || goal == Goal::Performance;
+        kind.is_some_and(|kind| kind != Kind::Float)
+            && codes.is_some_and(|codes| is_enough(&codes.holders) && codes.holders.iter().all(is_near))
     }
 
-    /// The values of a column of those of some rows of which conditions are true.
+    /// The values of a column, with their rows, of those of some rows of which conditions are true.
     fn values(
         &self,
         asking: Asking<'_>,
         (column, conditions): (u16, &[Condition]),
         rows: &Rows,
         report: &mut Report,
-    ) -> Result<Vec<Option<Value>>, Unanswered> {
+    ) -> Result<Vec<Opened>, Unanswered> {
         let mut wanted: Vec<u16> = conditions.iter().map(Condition::column).chain([column]).collect();
         wanted.sort_unstable();
         wanted.dedup();
         let found = self.read_rows(asking, &wanted, rows, report)?;
         let Some(at) = wanted.iter().position(|id| *id == column) else { return Ok(Vec::new()) };
-        Ok(found.matching(&wanted, conditions).into_iter().map(|row| found.columns[at].value(row)).collect())
+        let rows = found.matching(&wanted, conditions).into_iter();
+        Ok(rows.map(|row| (found.columns[at].value(row), found.rows[row])).collect())
     }
 
     /// Those of some rows that may come up to a bound; none: there is no bound, or no cloud says.
@@ -194,9 +207,12 @@ mod tests {
             (false, true, [None, number(-5), number(0)]),
             (true, true, [None, number(9), number(3)]),
         ] {
-            let mut values = all.to_vec();
+            let mut values: Vec<_> = all.iter().cloned().zip(0..).collect();
             First { column: 1, is_descending, nulls_first, count: 3 }.keep(&mut values);
-            assert!(values == kept, "descending: {is_descending}, NULL first: {nulls_first}");
+            assert!(
+                values.into_iter().map(|(value, _)| value).eq(kept),
+                "descending: {is_descending}, NULL first: {nulls_first}"
+            );
         }
     }
 }

@@ -31,6 +31,7 @@ use super::repair::How;
 use super::words::{self, Relaid, Used};
 use super::{CloudSecret, Dispersed};
 use crate::error::{Error, Result};
+use crate::planner;
 use crate::publishing::{call, is_call, parse_table, parse_text, said, takes, wants};
 use crate::session::{Outcome, Session};
 use crate::show;
@@ -367,7 +368,13 @@ impl Session {
                 Ok(Outcome::Done("USE CLOUDS"))
             }
             Asked::Repair { table, how } => self.repair(&table, how),
-            Asked::Relay { table, relaid: Relaid::Use { column, used: Used { clouds: Some(clouds), coding } } } => {
+            Asked::Relay { table, relaid: Relaid::Use { column, used: Used { clouds: Some(clouds), coding } } }
+                if clouds.contains(FILE) =>
+            {
+                // A table that is not there declares no cloud.
+                let view = self.view()?;
+                let there = planner::table(self.engine(), &view, &table)?;
+                there.column(&column).ok_or_else(|| Error::NoColumn(format!("no column {column} in table {table}")))?;
                 let clouds = Some(self.with_folders_named(&clouds)?);
                 self.relay(&table, &Relaid::Use { column, used: Used { clouds, coding } })
             }

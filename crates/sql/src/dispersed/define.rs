@@ -318,6 +318,10 @@ impl Session {
         let mut engine = told;
         engine.options.extend(take_options(&mut given));
         check_said(&engine.options)?;
+        let view = self.view()?;
+        if self.is_taken(&view, &name, create.if_not_exists)? {
+            return Ok(Outcome::Done("CREATE TABLE"));
+        }
         for (_, clouds) in engine.options.iter_mut().filter(|(name, _)| name.starts_with(USE)) {
             *clouds = self.with_folders_named(clouds)?;
         }

@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use counterfoil_disperse::{Asking as Ask, Condition, First, Report, Rows, Table, Unanswered};
+use counterfoil_disperse::{Asking as Ask, Condition, First, Report, Rows, Table, Unanswered, Value};
 use counterfoil_relation::Type;
 use datafusion::common::DataFusionError;
 use datafusion::physical_expr::PhysicalExpr;
@@ -81,7 +81,10 @@ fn narrowed(
 fn of_sort(sort: &SortExec, above: &Above<'_>) -> Option<First> {
     let by = sort.expr().first();
     let column = above.ordered(&by.expr)?;
-    let (is_descending, nulls_first) = (by.options.descending, by.options.nulls_first);
+    let (is_descending, scan) = (by.options.descending, above.scan()?);
+    let nulls_first = by.options.nulls_first && scan.may_be_null(column);
+    // Which texts come surely behind another one codes of eight letters do not say.
+    (!nulls_first || scan.knows_all_of(column)).then_some(())?;
     Some(First { column, is_descending, nulls_first, count: sort.fetch()? as u64 })
 }
 
@@ -114,9 +117,19 @@ impl DispersedScan {
         let id = column.id.0 as u16;
         // Floating-point numbers have two noughts and more than one NaN, and a CHAR(n) is compared as what is padded.
         let is_plain = !matches!(column.kind, Type::Real | Type::Double | Type::Uuid | Type::Char(_));
-        let kept = self.kept().ok()?;
-        let has_order = kept.declaration().column(id).is_some_and(|column| column.operations.danger_order);
-        (is_plain && has_order).then_some(id)
+        let opened = self.kept().and_then(|kept| self.opened(kept.current())).ok()?;
+        (is_plain && opened.puts_in_order(id, self.goal())).then_some(id)
+    }
+
+    fn may_be_null(&self, id: u16) -> bool {
+        self.table().columns.iter().any(|column| column.id.0 == u32::from(id) && !column.not_null)
+    }
+
+    /// Whether codes of a column's order know all of a value.
+    fn knows_all_of(&self, id: u16) -> bool {
+        let zero = Some((Value::Number(0), true));
+        let opened = self.kept().and_then(|kept| self.opened(kept.current()));
+        opened.is_ok_and(|opened| opened.knows(&Condition::Range { column: id, low: zero, high: None }))
     }
 
     /// Those of some rows that may come first; all, if nobody may be believed.

@@ -2,6 +2,7 @@
 //! declared as a cloud, if none is there, and has a name from then on.
 
 use super::clouds::{self, Asked, Cloud, whole_url};
+use super::define::all_are_there;
 use crate::error::Result;
 use crate::session::Session;
 
@@ -11,6 +12,9 @@ pub(super) const FILE: &str = "file://";
 impl Session {
     /// Names of clouds, apart by commas, with the name of the cloud that is there for the address of each folder.
     pub(super) fn with_folders_named(&mut self, said: &str) -> Result<String> {
+        // What cannot be said in the end declares nothing.
+        let others = said.split(',').map(str::trim).filter(|one| !one.starts_with(FILE)).map(str::to_lowercase);
+        all_are_there(&self.view()?, others)?;
         let named = said.split(',').map(str::trim).map(|one| match one.strip_prefix(FILE) {
             Some(path) => self.named_at(path),
             None => Ok(one.to_owned()),
@@ -20,15 +24,18 @@ impl Session {
 
     /// The cloud at a folder, which is declared if there is none.
     fn named_at(&mut self, path: &str) -> Result<String> {
+        // Whoever comes in from outside is not told which folders there are.
+        self.rights.to_reach_out()?;
         let url = whole_url(&self.engine().dispersed, &format!("dir:{path}"))?;
         let all = clouds::all(&self.view()?)?;
         if let Some(there) = all.iter().find(|cloud| cloud.url == url) {
             return Ok(there.name.clone());
         }
         let name = free_name(path, &all);
-        self.notices.push(format!("cloud {name} is declared, at {url}"));
+        let told = format!("cloud {name} is declared, at {url}");
         let cloud = Cloud { name: name.clone(), url, secret_file: None };
         self.ask_clouds(Asked::Create { cloud, may_be_there: false })?;
+        self.notices.push(told);
         Ok(name)
     }
 }

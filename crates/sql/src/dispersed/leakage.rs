@@ -308,7 +308,7 @@ fn of_query(
         for column in scan.first().into_iter().flat_map(FirstRows::columns) {
             narrows = true;
             if holds(column, Coding::DangerOrder) {
-                learns.insert(format!("{}: that its first rows are asked for, and about how many", name(column)));
+                learns.insert(format!("{}: that its first rows are asked for, and about how many (of a small table all rows are fetched in their place)", name(column)));
             }
         }
     }

@@ -128,6 +128,11 @@ impl DispersedScan {
         DispersedScan { first: Some(Arc::new(first)), ..self.clone() }
     }
 
+    /// What the answer is to be above all.
+    pub(super) fn goal(&self) -> disperse::Goal {
+        self.wanted.goal
+    }
+
     pub(super) fn first(&self) -> Option<&FirstRows> {
         self.first.as_deref()
     }
@@ -266,7 +271,7 @@ impl DispersedScan {
     }
 
     /// The layout to which rows come, with its clouds.
-    fn opened(&self, layout: &Layout) -> Result<disperse::Table> {
+    pub(super) fn opened(&self, layout: &Layout) -> Result<disperse::Table> {
         super::opened(&self.dispersed, &self.snapshot, &self.table, layout)
     }
 

@@ -48,8 +48,8 @@ impl Turns {
         if let Left::All = self.left {
             let (all, mut conditions) = self.scan.meant()?;
             let rows = self.first(asking, &all)?;
-            if rows.len() < all.len() {
-                // What they say of conditions was asked on the way.
+            if rows.len() < all.len() || self.at_fault.is_beyond_belief {
+                // What they say of conditions was asked on the way, or nobody is believed about them any more.
                 conditions.clear();
             }
             match self.scan.read(asking, &rows, &conditions, &mut self.at_fault) {

@@ -671,6 +671,20 @@ fn the_papers_listings_run() {
     );
     assert_eq!(world.database.ask(&create), "CREATE TABLE");
     assert!(!world.database.session.take_notices().join("\n").contains("is declared"), "it has a name already");
+    // What cannot be done declares nothing.
+    std::fs::create_dir(world.path("third")).expect("a folder");
+    let third = format!("file://{}", world.path("third").display());
+    for sql in [
+        format!("USE CLOUDS '{third}' AND 'nobody'"),
+        format!("ALTER TABLE nothing ALTER COLUMN weight USE CLOUDS '{third}'"),
+        format!("ALTER TABLE medrecord ALTER COLUMN nothing USE CLOUDS '{third}'"),
+        format!(
+            "CREATE TABLE IF NOT EXISTS medrecord (id INT USE CLOUDS '{third}' AND 'a') WITH (engine = 'dispersed', clouds = 'a, b')"
+        ),
+    ] {
+        world.database.ask(&sql);
+        assert!(!world.database.ask("SHOW CLOUDS").contains("third"), "{sql}");
+    }
     let missing = world.database.ask(&format!("USE CLOUDS '{folder}/nowhere'"));
     assert!(missing.starts_with("error: "), "{missing}");
     let told = world.database.ask("USE CLOUDS 'a' WITH 'plain'");
