@@ -28,23 +28,41 @@ const BEGINNINGS: &[&[&str]] = &[
     &["ALTER", "TABLESPACE"],
     &["ALTER", "TRIGGER"],
     &["ALTER", "VIEW"],
+    &["CHECKPOINT"],
+    &["CLUSTER"],
     &["COMMIT", "PREPARED"],
     &["CREATE", "ACCESS", "METHOD"],
+    &["CREATE", "AGGREGATE"],
+    &["CREATE", "CAST"],
+    &["CREATE", "COLLATION"],
     &["CREATE", "CONSTRAINT", "TRIGGER"],
     &["CREATE", "CONVERSION"],
     &["CREATE", "EVENT", "TRIGGER"],
     &["CREATE", "FOREIGN"],
     &["CREATE", "GROUP"],
+    &["CREATE", "LANGUAGE"],
     &["CREATE", "OPERATOR"],
+    &["CREATE", "PUBLICATION"],
+    &["CREATE", "RULE"],
     &["CREATE", "SERVER"],
     &["CREATE", "STATISTICS"],
+    &["CREATE", "SUBSCRIPTION"],
     &["CREATE", "TABLESPACE"],
     &["CREATE", "TRANSFORM"],
+    &["CREATE", "UNLOGGED"],
     &["DETACH"],
+    &["DO"],
+    &["IMPORT"],
+    &["LOAD"],
+    &["MOVE"],
     &["PRAGMA"],
     &["PREPARE", "TRANSACTION"],
+    &["REASSIGN"],
+    &["REFRESH"],
+    &["REINDEX"],
     &["REPLACE", "INTO"],
     &["ROLLBACK", "PREPARED"],
+    &["SECURITY"],
     &["SET", "CONSTRAINTS"],
 ];
 
@@ -69,9 +87,9 @@ pub(crate) fn refuse(word: &dyn Fn(usize) -> Option<String>, places: usize) -> R
     };
     let first = word(0);
     let mut alike = BEGINNINGS.iter().filter(|beginning| first.as_deref() == Some(beginning[0]));
-    // A statement that is prepared may be called like this, and a transaction has a text behind it.
-    let is_statement = is_at(0, &["PREPARE"]) && word(2).is_some();
-    if let Some(beginning) = alike.find(|beginning| is_at(0, beginning) && !is_statement) {
+    // A statement that is prepared may be called TRANSACTION, which has a text behind it if it is meant; and REFRESH TABLE is ours.
+    let is_ours = is_at(0, &["PREPARE"]) && word(2).is_some() || is_at(0, &["REFRESH", "TABLE"]);
+    if let Some(beginning) = alike.find(|beginning| is_at(0, beginning) && !is_ours) {
         return Err(Error::NotSupported(beginning.join(" ")));
     }
     if matches!(first.as_deref(), Some("ALTER" | "CREATE")) && is_at(1, &["TABLE"]) {
@@ -95,6 +113,9 @@ mod tests {
     fn what_others_have_is_said_not_to_be_supported() {
         for (sql, what) in [
             ("PRAGMA table_info(u)", "PRAGMA"),
+            ("REFRESH MATERIALIZED VIEW v", "REFRESH"),
+            ("CREATE UNLOGGED TABLE u (a int)", "CREATE UNLOGGED"),
+            ("do $$ begin end $$", "DO"),
             ("alter sequence s restart", "ALTER SEQUENCE"),
             ("ALTER TABLE public.u SET SCHEMA x", "ALTER TABLE ... SET SCHEMA"),
             ("ALTER TABLE u CLUSTER ON i", "ALTER TABLE ... CLUSTER ON"),
@@ -116,6 +137,7 @@ mod tests {
             "CREATE TABLE u (no int, inherit int, cluster int)",
             "ALTER TABLE u RENAME TO v",
             "SELECT 'PRAGMA'",
+            "REFRESH TABLE u",
         ] {
             assert!(parse(sql).is_ok(), "{sql}");
         }

@@ -22,14 +22,6 @@ use crate::absent;
 use crate::dispersed;
 use crate::error::{Error, Result};
 
-/// Commands of PostgreSQL that are not known here, by their first word.
-const COMMANDS: &[&str] =
-    &["CHECKPOINT", "CLUSTER", "DO", "IMPORT", "LOAD", "MOVE", "REASSIGN", "REFRESH", "REINDEX", "SECURITY"];
-
-/// What may stand after CREATE in PostgreSQL and is not known here.
-const OBJECTS: &[&str] =
-    &["UNLOGGED", "RULE", "AGGREGATE", "CAST", "COLLATION", "PUBLICATION", "SUBSCRIPTION", "LANGUAGE"];
-
 /// Adapts the statements of a text.
 ///
 /// # Errors
@@ -45,6 +37,10 @@ pub(crate) fn adapt(tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>> {
         let words = places(statement);
         let word = |place: usize| words.get(place).and_then(|at| upper(&statement[*at].token));
         absent::refuse(&word, words.len())?;
+        if words.first().is_some_and(|at| statement[*at].token == Token::Backslash) {
+            let what = "commands that begin with a backslash, outside the interactive shell";
+            return Err(Error::NotSupported(what.into()));
+        }
         refuse_within(statement, &words)?;
         match keyword(statement, &words, 0) {
             Some(Keyword::VACUUM) => vacuum(statement, &words, &mut adapted),
@@ -60,7 +56,6 @@ pub(crate) fn adapt(tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>> {
                 adapted.extend_from_slice(&statement[words[0] + 1..]);
             }
             Some(Keyword::CREATE) => {
-                refuse(statement, &words, 1, OBJECTS, "CREATE ")?;
                 let statement = match keyword(statement, &words, 1) {
                     Some(Keyword::TABLE) => without_with_data(statement)?,
                     _ => statement.to_vec(),
@@ -73,14 +68,7 @@ pub(crate) fn adapt(tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>> {
             Some(Keyword::COPY) => adapted.extend(truth_of_options(statement, &words)),
             Some(Keyword::FETCH) => adapted.extend(fetch_next(statement, &words)),
             Some(Keyword::ALTER) => adapted.extend(identity_options(statement)),
-            // REFRESH TABLE is ours, REFRESH MATERIALIZED VIEW is not.
-            Some(Keyword::REFRESH) if keyword(statement, &words, 1) == Some(Keyword::TABLE) => {
-                adapted.extend_from_slice(statement);
-            }
-            _ => {
-                refuse(statement, &words, 0, COMMANDS, "")?;
-                adapted.extend_from_slice(statement);
-            }
+            _ => adapted.extend_from_slice(statement),
         }
     }
     Ok(adapted)
@@ -131,20 +119,6 @@ fn keyword(statement: &[TokenWithSpan], words: &[usize], place: usize) -> Option
     match &statement[*words.get(place)?].token {
         Token::Word(word) if word.quote_style.is_none() => Some(word.keyword),
         _ => None,
-    }
-}
-
-fn refuse(statement: &[TokenWithSpan], words: &[usize], place: usize, known: &[&str], before: &str) -> Result<()> {
-    let Some(at) = words.get(place) else { return Ok(()) };
-    match &statement[*at].token {
-        Token::Word(word) if word.quote_style.is_none() => {
-            let word = word.value.to_ascii_uppercase();
-            if known.contains(&word.as_str()) { Err(Error::NotSupported(format!("{before}{word}"))) } else { Ok(()) }
-        }
-        Token::Backslash if place == 0 => {
-            Err(Error::NotSupported("commands that begin with a backslash, outside the interactive shell".into()))
-        }
-        _ => Ok(()),
     }
 }
 
