@@ -381,31 +381,7 @@ impl Session {
             Asked::Relay { table, relaid } => self.relay(&table, &relaid),
             Asked::Leakage { .. } => unreachable!("answered above"),
             Asked::Readdress { name, said } => self.readdress(&name, &said),
-            Asked::Create { cloud, may_be_there: true } if named(&self.view()?, &cloud.name)?.is_some() => {
-                Ok(Outcome::Done("CREATE CLOUD"))
-            }
-            Asked::Create { cloud, may_be_there } => {
-                let url = whole_url(&self.engine().dispersed, &cloud.url)?;
-                let cloud = Cloud { url, ..cloud };
-                // What cannot be opened is told now.
-                let opened = open(&self.engine().dispersed, &cloud, Secret::new([0; 32]))?;
-                let name = cloud.name.clone();
-                let others = all(&self.view()?)?;
-                if others.iter().all(|other| other.name != name) {
-                    apart::by_address(&others, &cloud)?;
-                    apart::by_what_they_show(&self.engine().dispersed.clone(), &others, &cloud)?;
-                }
-                self.change(|_, change| {
-                    if named(&*change.lease, &name)?.is_some() {
-                        let taken = || Error::Misuse(format!("there is a cloud {name} already"));
-                        return if may_be_there { Ok(()) } else { Err(taken()) };
-                    }
-                    apart::by_address(&all(&*change.lease)?, &cloud)?;
-                    put(&mut change.lease, &cloud)
-                })?;
-                self.greet(&cloud, opened)?;
-                Ok(Outcome::Done("CREATE CLOUD"))
-            }
+            Asked::Create { cloud, may_be_there } => self.create_cloud(cloud, may_be_there),
             Asked::Drop { name, may_be_gone } => {
                 self.change(|session, change| {
                     if named(&*change.lease, &name)?.is_none() {
@@ -424,6 +400,33 @@ impl Session {
                 Ok(Outcome::Done("DROP CLOUD"))
             }
         }
+    }
+
+    /// Declares a cloud.
+    pub(super) fn create_cloud(&mut self, cloud: Cloud, may_be_there: bool) -> Result<Outcome> {
+        if may_be_there && named(&self.view()?, &cloud.name)?.is_some() {
+            return Ok(Outcome::Done("CREATE CLOUD"));
+        }
+        let url = whole_url(&self.engine().dispersed, &cloud.url)?;
+        let cloud = Cloud { url, ..cloud };
+        // What cannot be opened is told now.
+        let opened = open(&self.engine().dispersed, &cloud, Secret::new([0; 32]))?;
+        let name = cloud.name.clone();
+        let others = all(&self.view()?)?;
+        if others.iter().all(|other| other.name != name) {
+            apart::by_address(&others, &cloud)?;
+            apart::by_what_they_show(&self.engine().dispersed.clone(), &others, &cloud)?;
+        }
+        self.change(|_, change| {
+            if named(&*change.lease, &name)?.is_some() {
+                let taken = || Error::Misuse(format!("there is a cloud {name} already"));
+                return if may_be_there { Ok(()) } else { Err(taken()) };
+            }
+            apart::by_address(&all(&*change.lease)?, &cloud)?;
+            put(&mut change.lease, &cloud)
+        })?;
+        self.greet(&cloud, opened)?;
+        Ok(Outcome::Done("CREATE CLOUD"))
     }
 
     /// Asks a new cloud for a table that it cannot have, to say now if it does not answer, or wants another token. It may be down all the

@@ -1,7 +1,7 @@
 //! Folders that are named by their addresses where clouds have names (the paper's Listing 2: `USE CLOUDS 'file:///securefolder'`): each is
 //! declared as a cloud, if none is there, and has a name from then on.
 
-use super::clouds::{self, Asked, Cloud, whole_url};
+use super::clouds::{self, Cloud, whole_url};
 use super::define::all_are_there;
 use crate::error::Result;
 use crate::session::Session;
@@ -34,7 +34,7 @@ impl Session {
         let name = free_name(path, &all);
         let told = format!("cloud {name} is declared, at {url}");
         let cloud = Cloud { name: name.clone(), url, secret_file: None };
-        self.ask_clouds(Asked::Create { cloud, may_be_there: false })?;
+        self.create_cloud(cloud, false)?;
         self.notices.push(told);
         Ok(name)
     }

@@ -52,6 +52,19 @@ fn who_comes_in_from_outside_does_with_clouds_what_he_may_do_with_tables() {
         let said = ask(&mut guest, refused, &[]);
         assert!(said.contains("whoever runs the server says where they are"), "{said}");
     }
+    // Nor does he learn which folders there are, of clouds or others, by calling them by their addresses.
+    for folder in [world.path("a").display().to_string(), "/".into(), "/nowhere/at/all".into()] {
+        for sql in [
+            format!("USE CLOUDS 'file://{folder}'"),
+            format!("ALTER TABLE people ALTER COLUMN name USE CLOUDS 'file://{folder}' AND 'a'"),
+            format!(
+                "CREATE TABLE mine (id INT USE CLOUDS 'file://{folder}' AND 'a') WITH (engine = 'dispersed', clouds = 'a, b, c')"
+            ),
+        ] {
+            let said = ask(&mut guest, &sql, &[]);
+            assert!(said.contains("whoever runs the server says where they are"), "{sql}: {said}");
+        }
+    }
     ask_all(&mut world);
 }
 
