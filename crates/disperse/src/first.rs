@@ -70,9 +70,8 @@ impl First {
 }
 
 impl Table {
-    /// Live rows among which are those that come first of all of which some conditions are true: all of them, unless clouds have `danger`
-    /// codes of the order and answer where these lie. Not for floating-point numbers, whose order
-    /// in SQL is not that of their codes.
+    /// Live rows among which are those that come first of all of which some conditions are true: all of them, unless clouds put the column
+    /// in order ([`Table::puts_in_order`]).
     ///
     /// # Errors
     /// [`Unanswered`]: a column that a condition or the order is about cannot be had of the rows that are opened.
@@ -112,7 +111,8 @@ impl Table {
         Ok(if self.is_beyond_belief(asking.goal, report) { all.clone() } else { rows })
     }
 
-    /// Whether clouds have codes of a column that are in the order of its values in SQL, and answer where these lie. One alone is not believed
+    /// Whether clouds have codes of a column that are in the order of its values in SQL (those of floating-point numbers are not), and answer
+    /// where these lie. One alone is not believed
     /// about what comes first, unless that is wanted above all: it could leave out the one row that does.
     #[must_use]
     pub fn puts_in_order(&self, column: u16, goal: Goal) -> bool {
