@@ -2,6 +2,7 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use counterfoil_log::{ContainerId, GroupId, View};
 
@@ -30,6 +31,8 @@ pub(crate) struct Shared {
     pub(crate) fresh_rows: usize,
     /// About so many bytes of memory may index entries of new rows, deletes and updates take, of all tables together.
     pub(crate) new_bytes: usize,
+    /// Bytes of entries that are sorted at once while an index is built, where there are more of them than a few fresh parts have.
+    pub(crate) build_bytes: usize,
     /// Sorted runs of a tier that are merged into one of the next.
     pub(crate) tier_runs: usize,
     /// How much larger runs of a tier are than those below, if it is not as much as so many runs are.
@@ -58,6 +61,7 @@ impl Shared {
         Shared {
             fresh_rows: fresh_rows.max(1),
             new_bytes: usize::MAX,
+            build_bytes: 0,
             tier_runs: crate::merge::TIER_RUNS,
             tier_growth: None,
             step_entries: 1,
@@ -311,6 +315,16 @@ impl Access {
     pub(crate) fn next_row(&self) -> u64 {
         let grown = self.parts.last().map_or(0, Part::end);
         grown.max(self.files.next_row)
+    }
+
+    /// The rows that the view sees, where they are as they were inserted and none is missing: none if one may not be.
+    pub(crate) fn unchanged_rows(&self) -> Option<Range<u64>> {
+        let nothing = Lengths { deletes: 0, updates: 0 };
+        let is_as_inserted =
+            |part: &Part| part.lengths == nothing && part.presence.is_none() && part.segment.renewed.is_none();
+        let follow = self.parts.is_sorted_by(|one, other| one.end() == other.segment.first);
+        let (first, last) = self.parts.first().zip(self.parts.last())?;
+        (follow && self.parts.iter().all(is_as_inserted)).then(|| first.segment.first..last.end())
     }
 
     /// Where a row lies.

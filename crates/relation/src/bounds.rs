@@ -7,6 +7,8 @@ use crate::heads::Heads;
 
 /// Maps of the row numbers of segments are kept up to this part of the memory for what is new.
 const MAPS_PART: usize = 4;
+/// Bytes of entries that are sorted at once while an index is built, unless [`Relations::with_build_bytes`] says otherwise.
+pub(crate) const BUILD_BYTES: usize = 64 << 20;
 
 impl Relations {
     /// The same, with a bound for the memory that index entries of new rows, deletes and updates take together, about and of all
@@ -33,6 +35,14 @@ impl Relations {
     #[must_use]
     pub fn with_merge_bytes(mut self, bytes: usize) -> Self {
         self.shared.merge_bytes = bytes.max(1);
+        self
+    }
+
+    /// The same, with a bound for the memory of an index that is built: entries of so many bytes are sorted at once, where they are more
+    /// than those of eight fresh parts; these are sorted at once in any case. 64 MiB for [`Relations::new`], else none.
+    #[must_use]
+    pub fn with_build_bytes(mut self, bytes: usize) -> Self {
+        self.shared.build_bytes = bytes;
         self
     }
 

@@ -54,15 +54,27 @@ pub(crate) fn insert(
         // What was decoded of the tables that it references.
         shared.catalog.relieve();
     }
+    // As many rows as become a run by themselves do not go through the tree of a fresh part.
+    let in_bulk = !cfg!(feature = "small") && batch.count() >= shared.fresh_rows;
+    if in_bulk {
+        let fresh = |one: &Incoming| one.fresh.clone();
+        for (index, fresh) in access.table.indexes.iter().zip(incoming.iter().map(fresh)) {
+            settle::empty_fresh(shared, writer, table.id, index, &fresh)?;
+        }
+    }
     append(writer, &access, &stored)?;
     // They are in the log, and not needed beside their entries.
     drop(stored);
-    for one in &incoming {
-        one.fresh.add_inserted(&one.keys, first);
-    }
     identity::raise(writer, &access.table, batch)?;
+    let indexes = access.table.clone();
     // What follows works with the table as it is then, and may need the memory.
-    drop((access, incoming));
+    drop(access);
+    for (index, one) in indexes.indexes.iter().zip(incoming) {
+        match in_bulk {
+            true => settle::add_in_bulk(shared, writer, (table.id, index), (&one.keys, first))?,
+            false => one.fresh.add_inserted(&one.keys, first),
+        }
+    }
     note_earlier_children(shared, statement, writer, table, batch)?;
     let access = shared.access_to_write(writer, table.id)?;
     settle::after_statement(shared, writer, access)?;

@@ -26,8 +26,7 @@
 use alloc::vec::Vec;
 
 use crate::layout::JOIN_BYTES;
-use crate::{Error, RowBatch, RowId, Type, Value, ValueRef};
-use counterfoil_log::Map;
+use crate::{Error, RowBatch, RowId, Type, Value, ValueRef, few_or_many};
 use counterfoil_log::Order as _;
 
 /// Bytes of a key that an index entry holds.
@@ -131,6 +130,24 @@ impl ByteRange {
         };
         ByteRange { low, high, exact: self.exact }
     }
+}
+
+/// Words of what a key or an entry begins with, where that is kept beside it: as many as a number or a short text has, and a row behind
+/// it. Where memory is little its bytes are looked at.
+const HEAD_WORDS: usize = few_or_many(0, 3);
+
+/// What a key or an entry begins with. Those of others in order are in order, or equal.
+pub(crate) type Head = [u64; HEAD_WORDS];
+
+/// What some bytes begin with.
+pub(crate) fn head(bytes: &[u8]) -> Head {
+    let mut first = [0; HEAD_WORDS * size_of::<u64>()];
+    let length = bytes.len().min(first.len());
+    first[..length].copy_from_slice(&bytes[..length]);
+    let mut words = first.chunks_exact(size_of::<u64>());
+    core::array::from_fn(|_| {
+        words.next().and_then(|word| word.first_chunk()).map_or(0, |word| u64::from_be_bytes(*word))
+    })
 }
 
 /// The part of a key that entries hold.
@@ -326,20 +343,31 @@ impl Keys {
 
     /// One row for each key without a NULL, in the order of the keys.
     pub(crate) fn distinct(&self, rows: impl Iterator<Item = usize>) -> Vec<usize> {
-        let mut distinct = Map::new();
-        for row in rows.filter(|row| !self.has_null(*row)) {
-            distinct.entry(self.key(row)).or_insert(row);
-        }
-        distinct.into_values().collect()
+        let mut distinct = self.in_order(rows.filter(|row| !self.has_null(*row)).collect());
+        distinct.dedup_by(|later, earlier| self.key(*later) == self.key(*earlier));
+        distinct
     }
 
     /// Rows whose keys have no NULL, in the order of their keys; equal keys in the order of their rows.
     pub(crate) fn sorted(&self) -> Vec<usize> {
-        let mut rows: Vec<usize> = (0..self.count()).filter(|row| !self.has_null(*row)).collect();
-        if !rows.is_sorted_by(|one, two| self.key(*one) <= self.key(*two)) {
-            rows.order_stably_by(|one, two| self.key(*one).cmp(self.key(*two)));
+        self.in_order((0..self.count()).filter(|row| !self.has_null(*row)).collect())
+    }
+
+    /// Rows in the order of their keys; those with equal keys stay in their order.
+    fn in_order(&self, mut rows: Vec<usize>) -> Vec<usize> {
+        if rows.is_sorted_by(|one, two| self.key(*one) <= self.key(*two)) {
+            return rows;
         }
-        rows
+        if cfg!(feature = "small") {
+            rows.order_stably_by(|one, two| self.key(*one).cmp(self.key(*two)));
+            return rows;
+        }
+        let heads = rows.iter().enumerate().map(|(place, row)| (head(self.key(*row)), place, *row));
+        let mut heads: Vec<(Head, usize, usize)> = heads.collect();
+        heads.order_by(|one, two| {
+            one.0.cmp(&two.0).then_with(|| self.key(one.2).cmp(self.key(two.2))).then(one.1.cmp(&two.1))
+        });
+        heads.into_iter().map(|(_, _, row)| row).collect()
     }
 }
 
@@ -364,6 +392,20 @@ mod tests {
         assert_eq!(key(ValueRef::Double(-0.0)), key(ValueRef::Double(0.0)));
         assert_eq!(key(ValueRef::Double(1.0)), [1, 0xBF, 0xF0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(key(ValueRef::Double(-1.0)), [1, 0x40, 0x0F, 255, 255, 255, 255, 255, 255]);
+    }
+
+    #[test]
+    fn keys_that_begin_alike_are_put_in_order_by_their_ends() {
+        let alike = "the same for sixteen letters, and more ";
+        let ends = ["b", "", "a", "b", "c", "a"];
+        let keys: Vec<Vec<u8>> = ends.iter().map(|end| key(ValueRef::Text(&[alike, end].concat()))).collect();
+        let mut of_rows = Keys { bytes: Vec::new(), ends: Vec::new() };
+        for key in &keys {
+            of_rows.bytes.extend_from_slice(key);
+            of_rows.ends.push((of_rows.bytes.len(), false));
+        }
+        assert_eq!(of_rows.sorted(), [1, 2, 5, 0, 3, 4]);
+        assert_eq!(of_rows.distinct(0..6), [1, 2, 0, 4]);
     }
 
     #[test]

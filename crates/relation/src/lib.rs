@@ -56,6 +56,7 @@ mod figures;
 mod files;
 mod found;
 mod fresh;
+mod gathered;
 mod grain;
 mod heads;
 mod identity;

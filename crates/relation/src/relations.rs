@@ -8,6 +8,7 @@ use counterfoil_log::Order as _;
 use counterfoil_log::View;
 
 use crate::access::Shared;
+use crate::bounds::BUILD_BYTES;
 use crate::catalog;
 use crate::change::Changes;
 use crate::found::Found;
@@ -56,7 +57,7 @@ impl Relations {
     /// For a database just opened.
     #[must_use]
     pub fn new() -> Self {
-        Self::with_fresh_rows(FRESH_ROWS)
+        Self::with_fresh_rows(FRESH_ROWS).with_build_bytes(BUILD_BYTES)
     }
 
     /// The same, with another bound for the rows whose index entries are kept in memory (and read again after an open).

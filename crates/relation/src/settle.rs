@@ -3,18 +3,19 @@
 //! All of it happens inside a transaction of the caller; views from before keep reading what they had.
 
 use alloc::vec::Vec;
+use core::mem;
 
-use counterfoil_log::Order as _;
 use counterfoil_log::View;
 
 use crate::access::{Access, Shared};
 use crate::files::Coverage;
 use crate::fresh;
+use crate::gathered::Gathered;
 use crate::key::{KeyParts, Keys, split_entry, stored};
 use crate::merge::{self, Due};
 use crate::read::Wanted;
 use crate::run::RunWriter;
-use crate::state::UPDATE_HEAD_BYTES;
+use crate::state::{SharedFresh, UPDATE_HEAD_BYTES};
 use crate::{Error, IndexDef, RowId, Storage, TableId, catalog, few_or_many};
 
 /// Entries sorted in memory while an index is built, in rows of a fresh part.
@@ -153,6 +154,15 @@ pub(crate) fn current<'e, E: AsRef<[u8]>>(
 ) -> Result<Vec<&'e [u8]>, Error> {
     let wrong = || Error::corrupt(&access.table.name, "entry of an index run");
     let mut kept = Vec::with_capacity(entries.len());
+    if let (Doubt::Since(_), Some(rows)) = (doubt, access.unchanged_rows()) {
+        for entry in entries.iter().map(AsRef::as_ref) {
+            let (_, row) = split_entry(entry).ok_or_else(wrong)?;
+            if rows.contains(&row.0) {
+                kept.push(entry);
+            }
+        }
+        return Ok(kept);
+    }
     // Entries whose rows have to be asked.
     let mut doubtful: Vec<(usize, RowId)> = Vec::new();
     for entry in entries.iter().map(AsRef::as_ref) {
@@ -193,19 +203,21 @@ pub(crate) fn build(shared: &Shared, writer: &mut dyn Storage, table: TableId, i
     let access = shared.access_to_write(writer, table)?;
     let parts = access.key_parts(index)?;
     let wanted = Wanted::only(parts.columns());
+    let mut built = Building { shared, table, index, entries: Gathered::default() };
     let run_entries = shared.fresh_rows.saturating_mul(BUILD_FRESH_PARTS);
-    let mut built = Building { shared, table, index, entries: Vec::new() };
     for part in 0..access.parts.len() {
         let mut position = 0;
         while position < access.parts[part].count {
             let count = (access.parts[part].count - position).min(PIECE_ENTRIES.min(run_entries) as u64) as usize;
             let block = access.read(writer, part, position, count, &wanted)?;
             let keys = Keys::of_parts(&block.rows, &parts).map_err(access.named())?;
-            built.entries.extend(block.visible_rows().map(|row| crate::key::entry(keys.key(row), block.id(row))));
-            position += block.count() as u64;
-            if built.entries.len() >= run_entries {
-                built.add_run(writer)?;
+            for row in block.visible_rows() {
+                if built.is_full() {
+                    built.add_run(writer)?;
+                }
+                built.entries.push(keys.key(row), block.id(row));
             }
+            position += block.count() as u64;
         }
     }
     built.add_run(writer)?;
@@ -218,29 +230,77 @@ struct Building<'a> {
     shared: &'a Shared,
     table: TableId,
     index: &'a IndexDef,
-    entries: Vec<Vec<u8>>,
+    entries: Gathered,
 }
 
 impl Building<'_> {
-    /// Makes a run of what was collected. They do not become more than the catalog can hold.
+    /// Whether what was gathered is as much as a run is made of: the fewer there are, the fewer are merged.
+    fn is_full(&self) -> bool {
+        let enough = self.shared.fresh_rows.saturating_mul(BUILD_FRESH_PARTS);
+        let is_enough = self.entries.len() >= enough && self.entries.memory_bytes() >= self.shared.build_bytes;
+        is_enough || self.entries.is_full()
+    }
+
+    /// Makes a run of what was gathered. They do not become more than the catalog can hold.
     fn add_run(&mut self, writer: &mut dyn Storage) -> Result<(), Error> {
-        let access = self.shared.access_to_write(writer, self.table)?;
-        self.entries.order();
-        let tier = merge::tier_of(self.shared, self.entries.len() as u64);
-        let (blocks, count) = (access.blocks(self.index, writer)?, self.entries.len() as u64);
-        let files = self.shared.index_files(writer, &access, self.index.id)?;
-        let beside = files.group_beside(files.runs.len(), tier);
-        drop(files);
-        let run = RunWriter::new(blocks, beside, (tier, access.files.renewals), count);
-        let mut run = run.buffering(self.shared.merge_bytes);
-        for entry in self.entries.drain(..) {
-            run.push(writer, &entry)?;
-        }
-        add_run(self.shared, writer, &access, self.index, run)?;
-        drop(access);
+        let mut entries = mem::take(&mut self.entries);
+        sorted_run(self.shared, writer, (self.table, self.index), &mut entries)?;
+        drop(entries);
         while merge::step(self.shared, writer, self.table, self.index, Due::Wide)? {}
         Ok(())
     }
+}
+
+/// Makes a run of entries in whatever order, which are those of all rows that no run of the index knows.
+fn sorted_run(
+    shared: &Shared,
+    writer: &mut dyn Storage,
+    (table, index): (TableId, &IndexDef),
+    entries: &mut Gathered,
+) -> Result<(), Error> {
+    let access = shared.access_to_write(writer, table)?;
+    let count = entries.len() as u64;
+    let (blocks, tier) = (access.blocks(index, writer)?, merge::tier_of(shared, count));
+    let files = shared.index_files(writer, &access, index.id)?;
+    let beside = files.group_beside(files.runs.len(), tier);
+    drop(files);
+    let run = RunWriter::new(blocks, beside, (tier, access.files.renewals), count);
+    let mut run = run.buffering(shared.merge_bytes);
+    for entry in entries.in_order() {
+        run.push(writer, entry)?;
+    }
+    add_run(shared, writer, &access, index, run)
+}
+
+/// Makes a run of the rows of a statement, the newest there are and all that no run knows: so many that they would become one
+/// right behind it, as entries by themselves.
+pub(crate) fn add_in_bulk(
+    shared: &Shared,
+    writer: &mut dyn Storage,
+    (table, index): (TableId, &IndexDef),
+    (keys, first): (&Keys, RowId),
+) -> Result<(), Error> {
+    let mut entries = Gathered::default();
+    for row in 0..keys.count() {
+        // Of more than fit all are read from the table.
+        if entries.is_full() {
+            return Ok(());
+        }
+        entries.push(keys.key(row), RowId(first.0 + row as u64));
+    }
+    sorted_run(shared, writer, (table, index), &mut entries)?;
+    merge::step(shared, writer, table, index, Due::Crowded).map(drop)
+}
+
+/// Has nothing in the fresh part of an index, so that a run can be made of what comes next.
+pub(crate) fn empty_fresh(
+    shared: &Shared,
+    writer: &mut dyn Storage,
+    table: TableId,
+    index: &IndexDef,
+    fresh: &SharedFresh,
+) -> Result<(), Error> {
+    if fresh.count() == 0 { Ok(()) } else { flush(shared, writer, table, index) }
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@ mod answers;
 mod attacked;
 #[path = "main/bench.rs"]
 mod bench;
+#[path = "main/bulk.rs"]
+mod bulk;
 #[path = "main/compiled.rs"]
 mod compiled;
 #[path = "main/counts.rs"]

@@ -163,14 +163,15 @@ impl BlockWriter {
         shared
     }
 
-    /// Takes an entry that comes after all before it, if there is room for it.
-    pub(super) fn push(&mut self, entry: &[u8]) -> bool {
+    /// Takes an entry that comes after all before it, if there is room for it: whether it may have another key than the one before.
+    pub(super) fn push(&mut self, entry: &[u8]) -> Option<bool> {
         let (key, row) = split(entry).filter(|(key, _)| key.len() <= KEY_BYTES_MAX).expect("a key and a row");
-        assert!(self.count == 0 || (self.last.0.as_slice(), self.last.1) < (key, row), "entries come in order");
         let shared = self.encode(key, row);
+        let comes_later = (&self.last.0[shared..], self.last.1) < (&key[shared..], row);
+        assert!(self.count == 0 || comes_later, "entries come in order");
         let signposts = 2 * signposts(usize::from(self.count) + 1);
         if self.bytes.len() + self.code.len() + signposts > self.bytes_max {
-            return false;
+            return None;
         }
         if self.bytes.len() + self.code.len() > self.bytes.capacity() {
             // Once, if it has entries: whenever it grows, it is in memory as it was and as it becomes.
@@ -181,11 +182,17 @@ impl BlockWriter {
             self.signposts.push(self.bytes.len() as u16);
         }
         self.bytes.extend_from_slice(&self.code);
+        let is_another = shared < key.len();
         self.last.0.truncate(shared);
         self.last.0.extend_from_slice(&key[shared..]);
         self.last.1 = row;
         self.count += 1;
-        true
+        Some(is_another)
+    }
+
+    /// The entry taken last.
+    pub(super) fn last_entry(&self) -> Vec<u8> {
+        [self.last.0.as_slice(), &self.last.1.to_be_bytes()].concat()
     }
 
     /// Makes the block as few whole pages as it needs; how many bytes it has.
@@ -369,7 +376,7 @@ mod tests {
         let mut writer = BlockWriter::new(0, 0, 4080);
         for (key, row) in [(1, 5), (1, 70), (2, 6)] {
             let key = [[1, 0x80, 0, 0, 0, 0, 0, 0].as_slice(), &[key]].concat();
-            assert!(writer.push(&entry(&key, RowId(row))));
+            assert!(writer.push(&entry(&key, RowId(row))).is_some());
         }
         let bytes = writer.finish();
         let head = [0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];

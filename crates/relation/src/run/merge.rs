@@ -7,6 +7,7 @@ use counterfoil_log::View;
 use super::stream::Stream;
 use super::{Head, Run};
 use crate::Error;
+use crate::key::{Head as KeyHead, head};
 
 /// Walks the pieces of a sorted run one after another.
 struct Chain<'a> {
@@ -59,8 +60,8 @@ impl<'a> Chain<'a> {
 /// Several sorted runs read as one.
 pub(crate) struct Merge<'a> {
     chains: Vec<Chain<'a>>,
-    /// Those that stand on an entry, the least entry last.
-    order: Vec<usize>,
+    /// Those that stand on an entry, and what that begins with, the least entry last.
+    order: Vec<(KeyHead, usize)>,
     /// The entry given last.
     last: Vec<u8>,
 }
@@ -88,7 +89,7 @@ impl<'a> Merge<'a> {
     /// Appends the next entry to `out`; whether there was one. The same entry in several runs comes once.
     pub(crate) fn next(&mut self, view: &dyn View, out: &mut Vec<u8>) -> Result<bool, Error> {
         let start = out.len();
-        let Some(least) = self.order.pop() else { return Ok(false) };
+        let Some((_, least)) = self.order.pop() else { return Ok(false) };
         out.extend_from_slice(self.chains[least].current().unwrap_or_default());
         // Nobody has looked at the order within a run before.
         if self.last.as_slice() >= &out[start..] {
@@ -97,7 +98,11 @@ impl<'a> Merge<'a> {
         self.last.clear();
         self.last.extend_from_slice(&out[start..]);
         self.step(view, least)?;
-        while let Some(same) = self.order.pop_if(|chain| self.chains[*chain].current() == Some(&out[start..])) {
+        let head = head(&out[start..]);
+        let is_same = |(other, chain): &mut (KeyHead, usize), chains: &[Chain<'_>]| {
+            *other == head && chains[*chain].current() == Some(&out[start..])
+        };
+        while let Some((_, same)) = self.order.pop_if(|other| is_same(other, &self.chains)) {
             self.step(view, same)?;
         }
         Ok(true)
@@ -111,10 +116,12 @@ impl<'a> Merge<'a> {
 
     /// Files a run by the entry on which it stands.
     fn file(&mut self, chain: usize) {
-        let entry = self.chains[chain].current();
-        if entry.is_some() {
-            let place = self.order.partition_point(|other| self.chains[*other].current() > entry);
-            self.order.insert(place, chain);
-        }
+        let Some(entry) = self.chains[chain].current() else { return };
+        let head = head(entry);
+        let is_later = |(other_head, other): &(KeyHead, usize)| {
+            (other_head.cmp(&head)).then_with(|| self.chains[*other].current().cmp(&Some(entry))).is_gt()
+        };
+        let place = self.order.partition_point(is_later);
+        self.order.insert(place, (head, chain));
     }
 }

@@ -45,6 +45,7 @@ pub(crate) struct RunWriter {
     bloom: Option<Bloom>,
     entries_max: u64,
     entries: u64,
+    /// The last entry of the data blocks before it.
     last: Vec<u8>,
 }
 
@@ -81,23 +82,23 @@ impl RunWriter {
 
     /// Adds an entry that comes after all before it.
     pub(crate) fn push(&mut self, writer: &mut dyn Storage, entry: &[u8]) -> Result<(), Error> {
-        assert!(self.entries == 0 || self.last.as_slice() < entry, "entries come in order");
-        if !self.block.push(entry) {
+        let mut pushed = self.block.push(entry);
+        if pushed.is_none() {
             self.close_block();
             self.begin_filter()?;
             self.flush(writer, self.buffer_bytes)?;
-            if !self.block.push(entry) {
-                return Err(Error::corrupt("", "key that is longer than its columns allow"));
-            }
+            assert!(self.last.as_slice() < entry, "entries come in order");
+            pushed = self.block.push(entry);
         }
+        let Some(is_another_key) = pushed else {
+            return Err(Error::corrupt("", "key that is longer than its columns allow"));
+        };
         if self.fences.len() == self.blocks as usize {
             self.fences.push(entry.to_vec());
         }
-        if let Some((key, _)) = split_entry(entry) {
+        if let Some((key, _)) = split_entry(entry).filter(|_| is_another_key) {
             self.bloom.iter_mut().for_each(|bloom| bloom.add(key));
         }
-        self.last.clear();
-        self.last.extend_from_slice(entry);
         self.entries += 1;
         Ok(())
     }
@@ -150,6 +151,7 @@ impl RunWriter {
 
     fn close_block(&mut self) {
         let block = mem::replace(&mut self.block, BlockWriter::new(0, 0, self.block_bytes));
+        self.last = block.last_entry();
         self.take(block.finish());
         self.blocks += 1;
     }
@@ -169,10 +171,10 @@ impl RunWriter {
         let mut firsts = Vec::new();
         let mut block = BlockWriter::new(level, 0, self.block_bytes);
         for (child, fence) in fences.iter().enumerate() {
-            if !block.push(fence) {
+            if block.push(fence).is_none() {
                 let full = mem::replace(&mut block, BlockWriter::new(level, child as u64, self.block_bytes));
                 self.take(full.finish());
-                assert!(block.push(fence), "a block has room for one entry");
+                assert!(block.push(fence).is_some(), "a block has room for one entry");
                 firsts.push(fence.clone());
             } else if child == 0 {
                 firsts.push(fence.clone());
