@@ -14,8 +14,10 @@ pub(crate) type PageName = (u64, u64, u64, u64);
 mod shared {
     extern crate std;
     use super::{Layout, PageName, Vec};
+    use core::hash::{BuildHasherDefault, Hasher};
+    use core::sync::atomic::{AtomicBool, Ordering};
     use std::collections::{HashMap, VecDeque};
-    use std::sync::Mutex;
+    use std::sync::{PoisonError, RwLock};
 
     /// As many parts as can be locked apart from each other, where each of them has room for a good many pages.
     const SHARDS_MAX: usize = 16;
@@ -23,12 +25,34 @@ mod shared {
 
     struct Entry {
         bytes: Vec<u8>,
-        used: bool,
+        used: AtomicBool,
     }
+
+    /// Names of pages mixed into a number. They are the writer's own, so nobody chooses them to fall together.
+    #[derive(Default)]
+    struct Mixer(u64);
+
+    impl Hasher for Mixer {
+        fn write(&mut self, bytes: &[u8]) {
+            bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+        }
+
+        fn write_u64(&mut self, number: u64) {
+            self.0 = (self.0.rotate_left(23) ^ number).wrapping_mul(SPREAD);
+        }
+
+        fn finish(&self) -> u64 {
+            // A table looks at the lowest bits, into which a product carries nothing from above.
+            self.0 ^ self.0 >> 32
+        }
+    }
+
+    /// An odd number without a pattern: 2^64 over the golden ratio.
+    const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 
     #[derive(Default)]
     struct Shard {
-        entries: HashMap<PageName, Entry>,
+        entries: HashMap<PageName, Entry, BuildHasherDefault<Mixer>>,
         /// Names in the order in which they get a second chance and then leave (CLOCK).
         order: VecDeque<PageName>,
         bytes: usize,
@@ -40,22 +64,23 @@ mod shared {
         }
     }
 
-    /// A cache of at most `bytes_max` bytes.
+    /// A cache of at most `bytes_max` bytes. Whoever finds a page there does not wait for others who find one: where two threads read
+    /// many rows, one that had to wait would often be put to sleep, which takes longer than to open the page.
     pub(crate) struct PageCache {
-        shards: Vec<Mutex<Shard>>,
+        shards: Vec<RwLock<Shard>>,
         shard_bytes_max: usize,
     }
 
     impl PageCache {
         pub(crate) fn new(bytes_max: usize) -> Self {
             let count = (bytes_max / SHARD_BYTES_MIN).clamp(1, SHARDS_MAX);
-            let shards = (0..count).map(|_| Mutex::default()).collect();
+            let shards = (0..count).map(|_| RwLock::default()).collect();
             PageCache { shards, shard_bytes_max: bytes_max / count }
         }
 
-        fn shard(&self, name: &PageName) -> Option<std::sync::MutexGuard<'_, Shard>> {
-            let mixed = name.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 60;
-            self.shards[mixed as usize % self.shards.len()].lock().ok()
+        fn shard(&self, name: &PageName) -> &RwLock<Shard> {
+            let mixed = name.0.wrapping_mul(SPREAD) >> 60;
+            &self.shards[mixed as usize % self.shards.len()]
         }
 
         /// Whether it keeps so many pages at once.
@@ -65,9 +90,11 @@ mod shared {
 
         /// Copies bytes of a page from `skip` on, if the page is here.
         pub(crate) fn copy(&self, name: &PageName, skip: usize, out: &mut [u8]) -> bool {
-            let Some(mut shard) = self.shard(name) else { return false };
-            let Some(entry) = shard.entries.get_mut(name) else { return false };
-            entry.used = true;
+            let shard = self.shard(name).read().unwrap_or_else(PoisonError::into_inner);
+            let Some(entry) = shard.entries.get(name) else { return false };
+            if !entry.used.load(Ordering::Relaxed) {
+                entry.used.store(true, Ordering::Relaxed);
+            }
             out.copy_from_slice(&entry.bytes[skip..skip + out.len()]);
             true
         }
@@ -76,24 +103,19 @@ mod shared {
             if bytes.len() > self.shard_bytes_max {
                 return;
             }
-            let Some(mut shard) = self.shard(&name) else { return };
+            let mut shard = self.shard(&name).write().unwrap_or_else(PoisonError::into_inner);
             while shard.bytes + bytes.len() > self.shard_bytes_max {
                 let Some(oldest) = shard.order.pop_front() else { break };
-                match shard.entries.get_mut(&oldest) {
-                    Some(entry) if entry.used => {
-                        entry.used = false;
-                        shard.order.push_back(oldest);
-                    }
-                    _ => {
-                        if let Some(mut entry) = shard.entries.remove(&oldest) {
-                            shard.bytes -= entry.bytes.len();
-                            entry.bytes.fill(0);
-                        }
-                    }
+                let entry = shard.entries.get_mut(&oldest);
+                if entry.is_some_and(|entry| core::mem::take(entry.used.get_mut())) {
+                    shard.order.push_back(oldest);
+                } else if let Some(mut entry) = shard.entries.remove(&oldest) {
+                    shard.bytes -= entry.bytes.len();
+                    entry.bytes.fill(0);
                 }
             }
             shard.bytes += bytes.len();
-            if let Some(before) = shard.entries.insert(name, Entry { bytes, used: false }) {
+            if let Some(before) = shard.entries.insert(name, Entry { bytes, used: AtomicBool::new(false) }) {
                 shard.bytes -= before.bytes.len();
             } else {
                 shard.order.push_back(name);
