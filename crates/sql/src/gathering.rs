@@ -1,7 +1,8 @@
-//! Rows on their way into a series table, gathered until there are many of them.
+//! Rows on their way into a table, gathered until there are many of them.
 //!
-//! What no leaf has taken by the end of a call is told to the table's journal, and written once more when a leaf takes it. So a
-//! statement of many batches writes least in few large calls.
+//! A series table tells its journal what no leaf has taken by the end of a call, and writes it once more when a leaf takes it. A
+//! relation makes a run of the index entries of many rows, where those of few wait in a tree first. So a statement of many batches
+//! writes least, and works least, in few large calls.
 
 use std::sync::Arc;
 
@@ -11,9 +12,20 @@ use datafusion::arrow::datatypes::{DataType, Field};
 
 use crate::error::Result;
 
-/// Rows, and bytes of memory, from which on what was gathered is stored.
-const ROWS: usize = 1 << 18;
-const BYTES: usize = 16 << 20;
+/// From where on what was gathered is stored.
+#[derive(Clone, Copy)]
+pub(crate) struct Enough {
+    rows: usize,
+    /// Of memory.
+    bytes: usize,
+}
+
+impl Enough {
+    /// For a table of series.
+    pub(crate) const OF_SERIES: Enough = Enough { rows: 1 << 18, bytes: 16 << 20 };
+    /// For a relation: eight times the rows that become a run.
+    pub(crate) const OF_RELATIONS: Enough = Enough { rows: 1 << 17, bytes: 32 << 20 };
+}
 
 /// Batches of one statement.
 #[derive(Default)]
@@ -25,7 +37,7 @@ pub(crate) struct Gathering {
 
 impl Gathering {
     /// Takes a batch, and gives what is to be stored now.
-    pub(crate) fn add(&mut self, batch: RecordBatch) -> Result<Option<RecordBatch>> {
+    pub(crate) fn add(&mut self, batch: RecordBatch, enough: Enough) -> Result<Option<RecordBatch>> {
         let is_dictionary = |field: &Arc<Field>| matches!(field.data_type(), DataType::Dictionary(..));
         if self.batches.is_empty() && batch.schema().fields().iter().any(is_dictionary) {
             // Dictionaries of several batches may have more values together than their keys can tell apart.
@@ -36,7 +48,7 @@ impl Gathering {
         self.rows += batch.num_rows();
         self.bytes += batch.get_array_memory_size();
         self.batches.push(batch);
-        let is_full = self.rows >= ROWS || self.bytes >= BYTES;
+        let is_full = self.rows >= enough.rows || self.bytes >= enough.bytes;
         if full.is_none() && is_full { self.take() } else { Ok(full) }
     }
 
@@ -72,7 +84,7 @@ mod tests {
                 0 => Arc::new(Int32Array::from(vec![part as i32; rows])),
                 _ => Arc::new(Int64Array::from(vec![part; rows])),
             };
-            given.extend(gathering.add(batch(array)).unwrap());
+            given.extend(gathering.add(batch(array), Enough::OF_SERIES).unwrap());
         }
         given.extend(gathering.take().unwrap());
         assert!(gathering.take().unwrap().is_none());

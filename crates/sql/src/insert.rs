@@ -16,7 +16,7 @@ use crate::change::{self, Changed, Seen};
 use crate::dispersed;
 use crate::error::{Error, Result};
 use crate::evaluate;
-use crate::gathering::Gathering;
+use crate::gathering::{Enough, Gathering};
 use crate::naming;
 use crate::on_conflict::{Conflict, conflict, may_be_in_parts};
 use crate::parameters;
@@ -293,8 +293,21 @@ impl Session {
         batch: RecordBatch,
         changed: &mut Changed,
     ) -> Result<()> {
-        let ready = if series::is_series(&target.table) { gathering.add(batch)? } else { Some(batch) };
+        let ready = match self.enough(&target.table) {
+            Some(enough) => gathering.add(batch, enough)?,
+            None => Some(batch),
+        };
         ready.map_or(Ok(()), |batch| self.insert_columns(change, target, &batch, changed))
+    }
+
+    /// How much of what comes into a table is stored at once; none where it is stored as it comes: what lies at clouds, and where
+    /// memory is bounded, in which nobody has counted it.
+    fn enough(&self, table: &Table) -> Option<Enough> {
+        match (series::is_series(table), self.planner.options().ram) {
+            (true, _) => Some(Enough::OF_SERIES),
+            (false, None) if !dispersed::is_dispersed(table) => Some(Enough::OF_RELATIONS),
+            _ => None,
+        }
     }
 
     /// Stores what is still gathered.
