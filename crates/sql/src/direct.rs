@@ -121,7 +121,8 @@ impl Session {
 
     fn begin(&self, scan: &Near) -> Result<SendableRecordBatchStream> {
         let state = &self.planner.state;
-        running::start_with(state, |hold| scan.stream(state.config().batch_size(), hold))
+        let pace = (state.config().batch_size(), state.config().target_partitions());
+        running::start_with(state, |hold| scan.stream(pace, hold))
     }
 
     /// The rows of a scan; none where it needs more memory than it has and the library may do with less: its records may be longer.

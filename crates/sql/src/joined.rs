@@ -1,6 +1,7 @@
 //! Reading rows of a table together with the rows that they join along foreign keys: a plan node.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use counterfoil_relation::{
@@ -13,9 +14,11 @@ use datafusion::common::stats::Precision;
 use datafusion::common::{DataFusionError, Statistics};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
+use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, RecordOutput};
 use datafusion::physical_plan::statistics::StatisticsArgs;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use futures::StreamExt;
 
 use crate::error::{Error, Result};
 use crate::leaf_node::{leaf_node, properties};
@@ -23,6 +26,9 @@ use crate::rows;
 use crate::running::Hold;
 use crate::scan::{INLINE_ROWS_MAX, Target};
 use crate::steps::{Step, Steps};
+
+/// Rows of the root that a thread reads at a time, at most: a few milliseconds, in which it is worth while to wake it.
+const PIECE_ROWS: usize = 4096;
 
 /// A column of one of the tables of a tree of joins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,15 +86,15 @@ impl JoinedScan {
         JoinedScan { limit, ..self }
     }
 
-    /// Begins to read, so many rows of the root at a time.
+    /// Begins to read, so many rows of the root at a time, on so many threads.
     pub(crate) fn stream(
         &self,
-        step_rows: usize,
+        (step_rows, threads): (usize, usize),
         hold: Hold,
         named: Option<MemoryReservation>,
     ) -> SendableRecordBatchStream {
         let metrics = BaselineMetrics::new(&self.metrics, 0);
-        let work = Work {
+        let reading = Reading {
             target: self.target.clone(),
             leaves: self.leaves.clone(),
             conditions: self.conditions.clone(),
@@ -96,12 +102,15 @@ impl JoinedScan {
             output: self.output.clone(),
             schema: self.schema.clone(),
             ids: self.ids.clone(),
-            next: 0,
-            rows_left: self.limit.unwrap_or(usize::MAX),
-            step_rows,
             _named: named,
         };
-        Steps::stream(work, hold, self.ids.len() as u64 <= INLINE_ROWS_MAX, metrics, self.schema.clone())
+        let is_soon_done = self.ids.len() as u64 <= INLINE_ROWS_MAX;
+        if threads > 1 && !is_soon_done && self.limit.is_none() {
+            return reading.on_threads((step_rows.clamp(1, PIECE_ROWS), threads), hold, metrics);
+        }
+        let (rows_left, step_rows) = (self.limit.unwrap_or(usize::MAX), step_rows.max(1));
+        let work = Work { reading, next: 0, rows_left, step_rows };
+        Steps::stream(work, hold, is_soon_done, metrics, self.schema.clone())
     }
 
     /// For each leaf the columns whose values are needed: those shown and those tested.
@@ -187,7 +196,9 @@ impl ExecutionPlan for JoinedScan {
     ) -> Result<SendableRecordBatchStream, DataFusionError> {
         let named = MemoryConsumer::new("JoinedScan").register(context.memory_pool());
         named.try_grow(self.ids.len() * size_of::<RowId>())?;
-        Ok(self.stream(context.session_config().batch_size(), context, Some(named)))
+        let config = context.session_config();
+        let pace = (config.batch_size(), config.target_partitions());
+        Ok(self.stream(pace, context, Some(named)))
     }
 
     fn statistics_from_inputs(
@@ -203,8 +214,8 @@ impl ExecutionPlan for JoinedScan {
     }
 }
 
-/// A scan under way.
-struct Work {
+/// What is read, and how it is shown.
+struct Reading {
     target: Target,
     leaves: Arc<Vec<Source>>,
     conditions: Arc<Vec<Condition>>,
@@ -213,35 +224,78 @@ struct Work {
     output: Arc<Vec<Place>>,
     schema: SchemaRef,
     ids: Arc<Vec<RowId>>,
-    next: usize,
-    rows_left: usize,
-    step_rows: usize,
     /// The memory of `ids`, where it is counted.
     _named: Option<MemoryReservation>,
 }
 
+/// A scan under way, step by step.
+struct Work {
+    reading: Reading,
+    next: usize,
+    rows_left: usize,
+    step_rows: usize,
+}
+
 impl Step for Work {
     fn step(&mut self) -> Result<Option<RecordBatch>> {
-        if self.next == self.ids.len() || self.rows_left == 0 {
+        let end = (self.next + self.step_rows).min(self.reading.ids.len());
+        if self.next == end || self.rows_left == 0 {
             return Ok(None);
         }
-        let end = (self.next + self.step_rows.max(1)).min(self.ids.len());
-        let piece = &self.ids[self.next..end];
-        let Target { relations, snapshot, .. } = &self.target;
-        let joined = relations.read_where(snapshot, &self.leaves, &self.conditions, &self.columns, piece);
-        let joined = joined.map_err(Error::Relation)?;
+        let batch = self.reading.batch(self.next..end)?;
         self.next = end;
-        if joined.count == 0 {
-            return Ok(Some(RecordBatch::new_empty(self.schema.clone())));
-        }
-        let batch = self.batch(&joined)?.slice(0, joined.count.min(self.rows_left));
+        let batch = batch.slice(0, batch.num_rows().min(self.rows_left));
         self.rows_left -= batch.num_rows();
         Ok(Some(batch))
     }
 }
 
-impl Work {
-    fn batch(&self, joined: &JoinedRows) -> Result<RecordBatch> {
+impl Reading {
+    /// The same in pieces of so many rows, of which so many threads read one each. They come in their order. A stream that is dropped
+    /// leaves as many pieces to run out.
+    fn on_threads(
+        self,
+        (piece_rows, threads): (usize, usize),
+        hold: Hold,
+        metrics: BaselineMetrics,
+    ) -> SendableRecordBatchStream {
+        let (schema, elapsed) = (self.schema.clone(), metrics.elapsed_compute().clone());
+        let (count, reading) = (self.ids.len(), Arc::new(self));
+        let begin = move |from: usize| {
+            let (reading, hold, elapsed) = (reading.clone(), hold.clone(), elapsed.clone());
+            tokio::task::spawn_blocking(move || {
+                let (_hold, _timer) = (hold, elapsed.timer());
+                reading.batch(from..count.min(from + piece_rows))
+            })
+        };
+        let pieces = futures::stream::iter((0..count).step_by(piece_rows)).map(begin).buffered(threads);
+        let batches = pieces.map(move |done| {
+            let batch = match done {
+                Ok(batch) => batch,
+                Err(error) if error.is_cancelled() => Err(Error::Interrupted),
+                Err(_) => Err(Error::Bug("a thread that reads rows panicked".into())),
+            };
+            if let Ok(batch) = &batch {
+                batch.record_output(&metrics);
+            }
+            batch.map_err(DataFusionError::from)
+        });
+        Box::pin(RecordBatchStreamAdapter::new(schema, batches))
+    }
+
+    /// Some of the rows and what they join.
+    fn batch(&self, rows: Range<usize>) -> Result<RecordBatch> {
+        let Target { relations, snapshot, .. } = &self.target;
+        let rows = &self.ids[rows];
+        let joined = relations.read_where(snapshot, &self.leaves, &self.conditions, &self.columns, rows);
+        let joined = joined.map_err(Error::Relation)?;
+        if joined.count == 0 {
+            return Ok(RecordBatch::new_empty(self.schema.clone()));
+        }
+        self.shown(&joined)
+    }
+
+    fn shown(&self, joined: &JoinedRows) -> Result<RecordBatch> {
         let column = |place: &Place| match &joined.sides[place.leaf] {
             Some(Side { block, places }) if self.leaves[place.leaf].is_optional => {
                 let all = rows::decode(&block.rows, place.column, &Selection::All(block.count()))?;

@@ -43,11 +43,11 @@ pub(crate) enum Near {
 }
 
 impl Near {
-    /// Begins to read, so many rows at a time.
-    pub(super) fn stream(&self, step_rows: usize, hold: Hold) -> Result<SendableRecordBatchStream> {
+    /// Begins to read, so many rows at a time, on so many threads.
+    pub(super) fn stream(&self, pace: (usize, usize), hold: Hold) -> Result<SendableRecordBatchStream> {
         match self {
-            Near::Table(scan) => scan.stream(0, step_rows, hold),
-            Near::Joined(scan) => Ok(scan.stream(step_rows, hold, None)),
+            Near::Table(scan) => scan.stream(0, pace.0, hold),
+            Near::Joined(scan) => Ok(scan.stream(pace, hold, None)),
             Near::Answered(scan) => scan.stream(hold),
         }
     }
