@@ -7,6 +7,8 @@
 //! counterfoil-bench python PYTHON [ROWS]    the Python package beside the library (scripts/bench-python)
 //! counterfoil-bench linked [FLIGHTS.csv]    flights with all their foreign keys, beside SQLite
 //! counterfoil-bench relation [ROWS]         MILo-DB's schema and queries, beside SQLite and SQLCipher
+//! counterfoil-bench relation ROWS ours [QUERY...]
+//!                                           ours alone, each query for two seconds: for a profiler
 //! counterfoil-bench movies [ROWS [FOLDER]]  StealthDB's million movies over clouds, beside SQLite; plots go into the folder
 //! ```
 //! Every table begins with the machine, the date and the command. Nothing here asserts a time.
@@ -46,6 +48,9 @@ fn main() -> ExitCode {
         }
         ["relation"] => relation::run(relation::ROWS),
         ["relation", rows] => rows.parse().map_err(Failure::from).and_then(relation::run),
+        ["relation", rows, "ours", ref queries @ ..] => {
+            rows.parse().map_err(Failure::from).and_then(|rows| relation::ours_alone(rows, queries))
+        }
         ["movies"] => movies::run(movies::ROWS, None),
         ["movies", rows] => rows.parse().map_err(Failure::from).and_then(|rows| movies::run(rows, None)),
         ["movies", rows, plots] => {
@@ -54,7 +59,7 @@ fn main() -> ExitCode {
         [movies::PROVIDER, folder] => movies::provide(folder.as_ref()),
         _ => Err(
             "usage: counterfoil-bench first [FLIGHTS.csv], linked [FLIGHTS.csv], series [POINTS], postgres [ROWS], python PYTHON [ROWS], \
-                  relation [ROWS], movies [ROWS [FOLDER]]"
+                  relation [ROWS [ours [QUERY...]]], movies [ROWS [FOLDER]]"
                 .into(),
         ),
     };

@@ -15,6 +15,7 @@ mod table1;
 mod wide;
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use counterfoil_bench_figures::machine;
 use table1::Query;
@@ -27,6 +28,8 @@ pub const ROWS: u64 = figure7::ROWS;
 const SINGLE: u64 = 500;
 /// How often a query runs: the middle one counts.
 const RUNS: usize = 5;
+/// How long a query is asked for a profiler.
+const ALONE: Duration = Duration::from_secs(2);
 /// And how often cold.
 const RUNS_COLD: usize = 3;
 
@@ -92,6 +95,23 @@ pub fn run(rows: u64) -> Result<(), Failure> {
     three("  bytes written a row of T0", loads.map(|load| load.bytes / rows as f64), "ours: the load above");
     println!();
     ask(&mut subjects, rows, ([queries::sql, wide::sql, wide::sql], Cache::Warm))
+}
+
+/// Loads ours and asks some of the queries over and over, so that a profiler sees nothing else for as long.
+pub fn ours_alone(rows: u64, names: &[&str]) -> Result<(), Failure> {
+    let folder = crate::first::Folder::new()?;
+    machine::print();
+    let mut ours = ours::Ours::new(&folder)?;
+    println!("load: {:.2} s", ours.load(rows)?.seconds);
+    for query in table1::all(rows).iter().filter(|query| names.contains(&query.name)) {
+        let (begun, mut runs) = (Instant::now(), 0_u32);
+        while begun.elapsed() < ALONE {
+            ours.query_once(&queries::sql(query))?;
+            runs += 1;
+        }
+        println!("{}: {:.1} us", query.name, begun.elapsed().as_secs_f64() * 1e6 / f64::from(runs));
+    }
+    Ok(())
 }
 
 /// The words of a query, for each database.

@@ -46,6 +46,11 @@ impl Ours {
         })
     }
 
+    /// Runs a query to its last row; how many they are.
+    pub fn query_once(&mut self, sql: &str) -> Result<u64, Failure> {
+        count(self.connection()?, sql)
+    }
+
     fn load_all(&mut self, rows: u64) -> Result<(), Failure> {
         for table in &TABLES {
             self.connection()?.execute(&table.create(), &[])?;
