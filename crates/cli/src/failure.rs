@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use counterfoil::{Error, Kind};
+use counterfoil::{Error, Kind, Position};
 
 /// Why a command ended early.
 #[derive(Debug)]
@@ -57,13 +57,19 @@ impl Failure {
         }
     }
 
+    /// The same with another error, if there is one.
+    #[must_use]
+    pub fn map(self, change: impl FnOnce(Error) -> Error) -> Self {
+        match self {
+            Failure::Error(error) => Failure::Error(change(error)),
+            other => other,
+        }
+    }
+
     /// The same, saying where.
     #[must_use]
     pub fn at(self, place: impl fmt::Display) -> Self {
-        match self {
-            Failure::Error(error) => Failure::Error(error.at(place)),
-            other => other,
-        }
+        self.map(|error| error.at(place))
     }
 }
 
@@ -81,6 +87,11 @@ pub fn misuse(what: impl Into<std::borrow::Cow<'static, str>>) -> Error {
 /// Malformed data that was to be brought in.
 pub fn input(what: impl Into<std::borrow::Cow<'static, str>>) -> Error {
     Error::new(Kind::Input, what)
+}
+
+/// The same, of a line of it, from 1.
+pub fn on_line(line: u64, what: impl Into<std::borrow::Cow<'static, str>>) -> Error {
+    input(what).at_position(Position::of_line(line))
 }
 
 /// Tells a failure on standard error and turns it into the program's exit code.

@@ -12,7 +12,7 @@ use std::io::{self, BufRead, Read};
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use counterfoil::Error;
+use counterfoil::{Error, Position};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::failure::{Result, input, misuse};
@@ -33,7 +33,9 @@ pub struct Script {
     tail: Vec<u8>,
     /// How much of the text was run.
     at: usize,
+    /// Where that stands in the whole.
     line: usize,
+    column: usize,
     ended: bool,
     /// Nothing was read yet.
     begins: bool,
@@ -46,8 +48,8 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 pub struct Step {
     /// Its text.
     pub text: String,
-    /// The line on which it begins.
-    pub line: usize,
+    /// Where it begins.
+    pub begins: Position,
 }
 
 impl Script {
@@ -59,12 +61,22 @@ impl Script {
             (File::open(path), path.display().to_string())
         };
         let source = source.map_err(|error| Error::host("read the file", &name, &error))?;
-        Ok(Self { source, name, text: String::new(), tail: Vec::new(), at: 0, line: 1, ended: false, begins: true })
+        Ok(Self {
+            source,
+            name,
+            text: String::new(),
+            tail: Vec::new(),
+            at: 0,
+            line: 1,
+            column: 1,
+            ended: false,
+            begins: true,
+        })
     }
 
-    /// Where a line stands.
-    pub fn place(&self, line: usize) -> String {
-        format!("{} line {line}", self.name)
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// The next statement.
@@ -75,7 +87,9 @@ impl Script {
         loop {
             match statements::first(&self.text[self.at..]) {
                 Some((statement, taken, complete)) if complete || self.ended => {
-                    let step = Step { text: statement.text.to_owned(), line: self.line + statement.line - 1 };
+                    let inner = Position { line: statement.line as u64, column: Some(statement.column as u64) };
+                    let begins = Position { line: self.line as u64, column: Some(self.column as u64) };
+                    let step = Step { text: statement.text.to_owned(), begins: inner.within(begins) };
                     self.pass(taken);
                     return Ok(Some(step));
                 }
@@ -93,7 +107,8 @@ impl Script {
             return Err(misuse("the rows of COPY ... FROM STDIN begin on the line after it").into());
         }
         self.pass(rest);
-        Ok(Rows { script: self, left: 0, ended: false })
+        let begins = Position::of_line(self.line as u64);
+        Ok(Rows { script: self, begins, left: 0, ended: false })
     }
 
     /// What is left of the line, with its end.
@@ -114,8 +129,8 @@ impl Script {
     }
 
     fn pass(&mut self, bytes: usize) {
-        let passed = &self.text.as_bytes()[self.at..self.at + bytes];
-        self.line += passed.iter().filter(|byte| **byte == b'\n').count();
+        let passed = &self.text[self.at..self.at + bytes];
+        (self.line, self.column) = statements::behind(passed, self.line, self.column);
         self.at += bytes;
     }
 
@@ -132,7 +147,8 @@ impl Script {
             Err(error) => {
                 let before = self.text.as_bytes().iter().chain(&bytes[..error.valid_up_to()]);
                 let line = self.line + before.filter(|byte| **byte == b'\n').count();
-                return Err(input("the text is not UTF-8").at(self.place(line)).advise("convert it first").into());
+                let error = input("the text is not UTF-8").at(&self.name).at_position(Position::of_line(line as u64));
+                return Err(error.advise("convert it first").into());
             }
         };
         let text = String::from_utf8_lossy(&bytes[..valid]);
@@ -166,9 +182,17 @@ fn read(source: &mut File, bytes: &mut Vec<u8>, enough: usize) -> io::Result<boo
 /// The rows of a COPY, line by line.
 pub struct Rows<'a> {
     script: &'a mut Script,
+    begins: Position,
     /// What is left of a line that was begun.
     left: usize,
     ended: bool,
+}
+
+impl Rows<'_> {
+    /// The line of the first row.
+    pub fn begins(&self) -> Position {
+        self.begins
+    }
 }
 
 impl BufRead for Rows<'_> {
@@ -221,12 +245,20 @@ mod tests {
         script.rows().unwrap().read_to_string(&mut rows).unwrap();
         assert_eq!(rows, "1;\n\\N\n");
         let step = script.next().unwrap().unwrap();
-        assert_eq!((step.text.as_str(), step.line), ("select 1", 5));
-        assert_eq!(script.next().unwrap().unwrap().line, 6);
+        assert_eq!((step.text.as_str(), step.begins.line), ("select 1", 5));
+        assert_eq!(script.next().unwrap().unwrap().begins.line, 6);
         rows.clear();
         script.rows().unwrap().read_to_string(&mut rows).unwrap();
         assert_eq!(rows, "2");
         assert!(script.next().unwrap().is_none());
+    }
+
+    #[test]
+    fn statements_know_the_letter_where_they_begin() {
+        let mut script = script("select 'é'; two\n; three".as_bytes());
+        let begins: Vec<String> =
+            std::iter::from_fn(|| script.next().unwrap().map(|step| step.begins.to_string())).collect();
+        assert_eq!(begins, ["line 1, column 1", "line 1, column 13", "line 2, column 3"]);
     }
 
     #[test]

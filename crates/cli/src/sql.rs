@@ -7,14 +7,14 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
-use counterfoil::{Connection, Outcome, TransactionState};
+use counterfoil::{Connection, Kind, Outcome, Position, TransactionState};
 
-use crate::arguments::{Format, Sql};
+use crate::arguments::{self, Format, Sql};
 use crate::closing;
 use crate::context::Context;
 use crate::failure::{Failure, Result, misuse};
 use crate::output::Style;
-use crate::script::Script;
+use crate::script::{Script, Step};
 use crate::{shell, terminal};
 use counterfoil::statements::{self, Statement};
 
@@ -41,7 +41,7 @@ enum Input {
 pub fn run(context: &Context, arguments: Sql, order: &Order) -> Result<()> {
     let style = Style::for_standard_output(arguments.shape.format, &arguments.shape.fields)?;
     let options = context.options(&arguments.db)?.read_only(arguments.read_only);
-    let database = counterfoil::Database::open(options)?;
+    let database = counterfoil::Database::open(options).map_err(|error| mistyped(&arguments.db).unwrap_or(error))?;
     let inputs = inputs(&arguments, order);
     if inputs.is_empty() && io::stdin().is_terminal() {
         return shell::run(&database, style);
@@ -63,6 +63,16 @@ pub fn run(context: &Context, arguments: Sql, order: &Order) -> Result<()> {
     runner.warn_of_open_transaction();
     drop(runner);
     closing::close(database)
+}
+
+/// What to say of a database that is not there, where a command is called nearly so.
+fn mistyped(db: &str) -> Option<counterfoil::Error> {
+    if Path::new(db).symlink_metadata().is_ok() {
+        return None;
+    }
+    let meant = arguments::command_like(db)?;
+    let error = counterfoil::Error::new(Kind::NotFound, "there is no such command, and no such database").at(db);
+    Some(error.advise(format!("`counterfoil {meant}` may be meant")))
 }
 
 /// What is to be run, in the order of the command line; standard input if nothing is named.
@@ -127,7 +137,10 @@ impl Runner {
     }
 
     fn each(&mut self, statements: &[Statement<'_>]) -> Result<()> {
-        statements.iter().try_for_each(|statement| self.statement(statement.text))
+        statements.iter().try_for_each(|statement| {
+            let begins = Position { line: statement.line as u64, column: Some(statement.column as u64) };
+            self.statement(statement.text).map_err(|failure| failure.map(|error| error.part_that_begins(begins)))
+        })
     }
 
     /// Runs a file statement by statement, as it is read. Errors name its lines.
@@ -135,12 +148,25 @@ impl Runner {
         let mut script = Script::open(path)?;
         while let Some(step) = script.next()? {
             let done = match statements::copies_in(&step.text) {
-                true => script.rows().and_then(|mut rows| self.copy_in(&step.text, &mut rows)),
+                true => self.copy_of(&mut script, &step),
                 false => self.statement(&step.text),
             };
-            done.map_err(|failure| failure.at(script.place(step.line)))?;
+            done.map_err(|failure| failure.map(|error| error.part_of(script.name(), step.begins)))?;
         }
         Ok(())
+    }
+
+    /// Runs a COPY whose rows stand behind it. What is wrong with one is told by its own line.
+    fn copy_of(&mut self, script: &mut Script, step: &Step) -> Result<()> {
+        let name = script.name().to_owned();
+        let mut rows = script.rows()?;
+        let begins = rows.begins();
+        self.copy_in(&step.text, &mut rows).map_err(|failure| {
+            failure.map(|error| match error.position() {
+                Some(Position { column: None, .. }) => error.part_of(name, begins),
+                _ => error,
+            })
+        })
     }
 
     /// Runs one statement and prints what it answers.

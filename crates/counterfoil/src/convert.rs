@@ -8,6 +8,7 @@ use counterfoil_vault as vault;
 use flash::lock::{Holder, LockError};
 
 use crate::error::{Error, Kind};
+use crate::position::Position;
 use crate::rule::BrokenRule;
 
 const SAVE: &str = "restore a backup, or save what authenticates with `counterfoil salvage`";
@@ -64,9 +65,11 @@ impl From<log::Error> for Error {
             log::Cause::CounterLost { .. } => Error::new(Kind::CounterLost, text).advise(ADOPT),
             log::Cause::CounterHeld { process } => held(*process),
             log::Cause::CounterFailed { operation, code } => counter_failed(operation, *code),
-            log::Cause::Full { pinned: Some(_), .. } => Error::new(Kind::Full, text)
-                .advise("end the readers, or try again later: one is waited for five minutes, unless snapshot_max_age says otherwise"),
-            log::Cause::Full { .. } => Error::new(Kind::Full, text).advise(
+            log::Cause::Full { pinned: Some(commit), .. } => {
+                let held = format!("no room left in the database while a reader holds snapshot {commit}");
+                Error::new(Kind::Full, held).advise("end the readers, or try again later: one is waited for five minutes, unless snapshot_max_age says otherwise")
+            }
+            log::Cause::Full { .. } => Error::new(Kind::Full, "no room left in the database").advise(
                 "drop or truncate a table, delete rows that lie together, or restore a backup into a larger database",
             ),
             log::Cause::Misuse(_) => Error::new(Kind::Misuse, text),
@@ -132,9 +135,46 @@ impl From<sql::Error> for Error {
             sql::Error::Host(_) => Kind::Device,
             sql::Error::Relation(inner) => return Error::from(inner.clone()).with_state(error.sqlstate()),
             sql::Error::Log(error) => return error.clone().into(),
+            sql::Error::At(error, position) => {
+                let told = Error::from((**error).clone()).at_position(Position::from(*position));
+                return match position {
+                    sql::Position::Statement { .. } => told.advise("check what stands there"),
+                    sql::Position::Rows { .. } => told,
+                };
+            }
             _ => Kind::Bug,
         };
-        Error::new(kind, error.to_string()).with_state(error.sqlstate())
+        let told = Error::new(kind, error.to_string()).with_state(error.sqlstate());
+        match advice(&error) {
+            Some(advice) => told.advise(advice),
+            None => told,
+        }
+    }
+}
+
+/// What to do about an error of a statement that does not say it itself, where one thing is likely.
+fn advice(error: &sql::Error) -> Option<&'static str> {
+    let says_it = |text: &str| text.contains(": ");
+    Some(match error {
+        sql::Error::NoTable(text) if !says_it(text) => "SHOW TABLES lists what there is",
+        sql::Error::NoColumn(text) if !says_it(text) => "DESCRIBE lists the columns of a table",
+        sql::Error::NoCursor(text) if !says_it(text) => "DECLARE it first",
+        sql::Error::NotSupported(text) if !says_it(text) => "docs/sql.md says what is",
+        sql::Error::Taken(sql::Named::Table, text) if !says_it(text) => "choose another name, or DROP that one first",
+        sql::Error::DivisionByZero => "divide by NULLIF(..., 0), which gives NULL there",
+        sql::Error::OutOfRange => "CAST it to a larger type first",
+        sql::Error::ReadOnly => "change rows in a transaction that is not",
+        sql::Error::ZeroInText => "keep bytes in BYTEA",
+        _ => return None,
+    })
+}
+
+impl From<sql::Position> for Position {
+    fn from(position: sql::Position) -> Self {
+        match position {
+            sql::Position::Statement { line, column } => Position { line, column: Some(column) },
+            sql::Position::Rows { line } => Position::of_line(line),
+        }
     }
 }
 

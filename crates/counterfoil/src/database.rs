@@ -147,6 +147,7 @@ impl Database {
                         .with_head_bytes(ram.heads())
                         .with_new_bytes(ram.fresh())
                         .with_merge_bytes(ram.merges())
+                        .with_build_bytes(ram.merges())
                         .with_segment_bytes(segment_bytes),
                     ram.bounds(options),
                 )

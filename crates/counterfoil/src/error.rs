@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use crate::position::Position;
 use crate::rule::BrokenRule;
 use crate::sqlstate;
 
@@ -145,6 +146,7 @@ struct Parts {
     state: Option<&'static str>,
     what: Cow<'static, str>,
     place: Option<String>,
+    position: Option<Position>,
     advice: Option<Cow<'static, str>>,
     verdict: Option<&'static str>,
     rule: Option<BrokenRule>,
@@ -156,14 +158,47 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 impl Error {
     /// An error that says what happened and nothing else.
     pub fn new(kind: Kind, what: impl Into<Cow<'static, str>>) -> Self {
-        let (state, place, advice, verdict, rule) = (None, None, None, None, None);
-        Self(Box::new(Parts { kind, state, what: what.into(), place, advice, verdict, rule }))
+        let (state, place, position, advice, verdict, rule) = (None, None, None, None, None, None);
+        Self(Box::new(Parts { kind, state, what: what.into(), place, position, advice, verdict, rule }))
     }
 
     /// The same error, saying where. An inner place stays.
     #[must_use]
     pub fn at(mut self, place: impl fmt::Display) -> Self {
         self.0.place.get_or_insert_with(|| place.to_string());
+        self
+    }
+
+    /// The same error, saying where in a text. A position that is there stays.
+    #[must_use]
+    pub fn at_position(mut self, position: Position) -> Self {
+        self.0.position.get_or_insert(position);
+        self
+    }
+
+    /// Where in a statement, a file or rows it is, if that is known: the place says of which.
+    #[must_use]
+    pub fn position(&self) -> Option<Position> {
+        self.0.position
+    }
+
+    /// The same error of a part of a larger text, that begins there in it. What says its place already keeps it.
+    #[must_use]
+    pub fn part_of(mut self, text: impl fmt::Display, begins: Position) -> Self {
+        if self.0.place.is_none() {
+            self.0.position =
+                Some(self.0.position.map_or(Position::of_line(begins.line), |inner| inner.within(begins)));
+            self.0.place = Some(text.to_string());
+        }
+        self
+    }
+
+    /// The same, of a text without a name, where the error says a letter of the part.
+    #[must_use]
+    pub fn part_that_begins(mut self, begins: Position) -> Self {
+        if let (None, Some(inner @ Position { column: Some(_), .. })) = (&self.0.place, self.0.position) {
+            self.0.position = Some(inner.within(begins));
+        }
         self
     }
 
@@ -179,6 +214,16 @@ impl Error {
     pub(crate) fn without_place(mut self) -> Self {
         self.0.place = None;
         self
+    }
+
+    /// Where: the file, table or address, and the line in it.
+    fn location(&self) -> Option<String> {
+        match (&self.0.place, self.0.position) {
+            (None, None) => None,
+            (Some(place), None) => Some(place.clone()),
+            (None, Some(position)) => Some(position.to_string()),
+            (Some(place), Some(position)) => Some(format!("{place} {position}")),
+        }
     }
 
     /// What happened, without where and what to do.
@@ -273,8 +318,13 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // One line each, whatever a file name or a library put into it.
         let mut line = self.0.what.to_string();
-        if let Some(place) = &self.0.place {
-            line.push_str(&format!(" ({place})"));
+        if let Some(location) = self.location() {
+            // What says which column it was, as the floors below do, says that with the rest of where it was.
+            let (what, inner) = match line.strip_suffix(')').and_then(|line| line.rsplit_once(" (")) {
+                Some((what, inner)) if !inner.contains(')') => (what, format!(", {inner}")),
+                _ => (&*line, String::new()),
+            };
+            line = format!("{what} ({location}{inner})");
         }
         if let Some(advice) = &self.0.advice {
             line.push_str(&format!(": {advice}"));
@@ -322,6 +372,26 @@ mod tests {
     fn the_innermost_place_wins() {
         let error = Error::new(Kind::Sql, "no").at("line 3").at("file");
         assert_eq!(error.to_string(), "no (line 3)");
+    }
+
+    #[test]
+    fn a_position_is_told_with_its_place() {
+        let error = Error::new(Kind::Sql, "no").at_position(Position { line: 2, column: Some(5) });
+        assert_eq!(error.to_string(), "no (line 2, column 5)");
+        assert_eq!(error.at("x.sql").advise("look").to_string(), "no (x.sql line 2, column 5): look");
+        let error = Error::new(Kind::Input, "no").at_position(Position::of_line(7)).at("x.csv");
+        assert_eq!(error.to_string(), "no (x.csv line 7)");
+        let begins = Position { line: 3, column: Some(4) };
+        assert_eq!(error.part_of("y.sql", begins).to_string(), "no (x.csv line 7)");
+        let error = Error::new(Kind::Sql, "no");
+        assert_eq!(error.clone().part_of("y.sql", begins).to_string(), "no (y.sql line 3)");
+        assert_eq!(error.clone().part_that_begins(begins).to_string(), "no");
+        let error = error.at_position(Position { line: 1, column: Some(2) });
+        assert_eq!(error.clone().part_of("y.sql", begins).to_string(), "no (y.sql line 3, column 5)");
+        assert_eq!(error.part_that_begins(begins).to_string(), "no (line 3, column 5)");
+        let error = Error::new(Kind::Sql, "no number (column a)").advise("look");
+        assert_eq!(error.to_string(), "no number (column a): look");
+        assert_eq!(error.at("x.csv").to_string(), "no number (x.csv, column a): look");
     }
 
     #[test]

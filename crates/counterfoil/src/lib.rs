@@ -45,6 +45,7 @@ mod key;
 mod medium;
 mod options;
 mod owner;
+mod position;
 #[cfg(feature = "publish")]
 pub mod publishing;
 mod records;
@@ -88,6 +89,7 @@ pub use inspect::{Container, Extent, Inspection, Region, SeriesPage, SeriesUse, 
 pub use key::{Key, Secret, random};
 pub use options::{Cipher, Counter, Options, Place};
 pub use owner::{BroughtBack, CloudAddress};
+pub use position::Position;
 pub use records::Records;
 pub use relation::{ColumnInfo, Relation};
 pub use rule::BrokenRule;

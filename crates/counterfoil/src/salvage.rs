@@ -21,7 +21,9 @@ pub struct Salvage {
     snapshot: Snapshot,
     relations: Relations,
     tables: Vec<Arc<Table>>,
-    /// What should be known of the whole, such as that the image is not the newest.
+    /// Why the image may not be the newest one: rows that came later are not in it.
+    pub doubts: Vec<String>,
+    /// What else should be known of the whole, such as rows that lie elsewhere.
     pub notes: Vec<String>,
 }
 
@@ -75,16 +77,16 @@ impl Salvage {
                 volume.counter_record()?;
             }
             let snapshot = volume.recover()?.snapshot();
-            let mut notes = Vec::new();
-            notes.extend(volume.settle(&snapshot).err().map(|error| error.to_string()));
-            notes.extend(doubt(volume.recover_and_judge()).map(|error| error.to_string()));
+            let mut doubts = Vec::new();
+            doubts.extend(volume.settle(&snapshot).err().map(|error| error.to_string()));
+            doubts.extend(doubt(volume.recover_and_judge()).map(|error| error.to_string()));
             let relations = Relations::new();
             let mut tables = relations.tables(&snapshot)?;
             // Keys of published tables do not go into files that everybody can read.
             tables.retain(|table| !counterfoil_sql::is_hidden(&table.name) && !counterfoil_sql::is_published(table));
-            notes.extend(tables.iter().filter_map(|table| counterfoil_sql::rows_elsewhere(&snapshot, table)));
+            let notes = tables.iter().filter_map(|table| counterfoil_sql::rows_elsewhere(&snapshot, table)).collect();
             tables.extend(kept_apart(&snapshot, &tables)?);
-            Ok(Self { snapshot, relations, tables, notes })
+            Ok(Self { snapshot, relations, tables, doubts, notes })
         };
         salvage().map_err(|error| error.at(&place))
     }

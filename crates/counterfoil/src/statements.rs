@@ -10,6 +10,8 @@ pub struct Statement<'a> {
     pub text: &'a str,
     /// The line of its first letter, from 1.
     pub line: usize,
+    /// Which letter of that line it is, from 1.
+    pub column: usize,
 }
 
 /// Cuts text into statements. The last one needs no semicolon.
@@ -100,11 +102,12 @@ struct Cutter<'a> {
     text: &'a str,
     at: usize,
     line: usize,
+    column: usize,
 }
 
 impl<'a> Cutter<'a> {
     fn new(text: &'a str) -> Self {
-        Self { text, at: 0, line: 1 }
+        Self { text, at: 0, line: 1, column: 1 }
     }
 
     /// The next statement, and whether a semicolon ended it.
@@ -120,7 +123,7 @@ impl<'a> Cutter<'a> {
         if self.at == self.text.len() {
             return None;
         }
-        let (start, line) = (self.at, self.line);
+        let (start, line, column) = (self.at, self.line, self.column);
         while self.at < self.text.len() && !self.rest().starts_with(';') {
             let length = self.token();
             self.advance(length);
@@ -130,7 +133,7 @@ impl<'a> Cutter<'a> {
         if complete {
             self.advance(1);
         }
-        Some((Statement { text: self.text[start..end].trim_end(), line }, complete))
+        Some((Statement { text: self.text[start..end].trim_end(), line, column }, complete))
     }
 
     fn rest(&self) -> &'a str {
@@ -139,7 +142,7 @@ impl<'a> Cutter<'a> {
 
     fn advance(&mut self, bytes: usize) {
         let end = self.at + bytes;
-        self.line += self.text.as_bytes()[self.at..end].iter().filter(|byte| **byte == b'\n').count();
+        (self.line, self.column) = behind(&self.text[self.at..end], self.line, self.column);
         self.at = end;
     }
 
@@ -177,6 +180,17 @@ impl<'a> Cutter<'a> {
 
     fn follows_name(&self) -> bool {
         self.text.as_bytes()[..self.at].last().is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+    }
+}
+
+/// The line and the letter of it that come behind a text that begins there.
+#[must_use]
+pub fn behind(text: &str, line: usize, column: usize) -> (usize, usize) {
+    match text.rsplit_once('\n') {
+        None => (line, column + text.chars().count()),
+        Some((lines, last)) => {
+            (line + 1 + lines.bytes().filter(|byte| *byte == b'\n').count(), last.chars().count() + 1)
+        }
     }
 }
 
@@ -279,6 +293,8 @@ mod tests {
     fn lines_are_those_of_the_first_letter() {
         let lines: Vec<usize> = split("a;\n\n-- x\nb\n;c").iter().map(|statement| statement.line).collect();
         assert_eq!(lines, [1, 4, 5]);
+        let columns: Vec<usize> = split("a; bé; c\n  d;\n/* */ e").iter().map(|statement| statement.column).collect();
+        assert_eq!(columns, [1, 4, 8, 7]);
     }
 
     #[test]

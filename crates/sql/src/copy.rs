@@ -15,7 +15,7 @@ use crate::assign;
 use crate::change::{self, Changed};
 use crate::delimited::{Field, Form, Reader, write_field};
 use crate::engine::Rows;
-use crate::error::{Error, Result};
+use crate::error::{Error, Position, Result};
 use crate::naming;
 use crate::planner;
 use crate::series;
@@ -192,7 +192,8 @@ impl Session {
         let header = if form.header { reader.record()? } else { None };
         self.copy_records(source, &mut |records| {
             if header.as_ref().is_some_and(|header| header.len() != records.columns) {
-                return Err(Error::Input(format!("the header has not {} names (line 1)", records.columns)));
+                let error = Error::Input(format!("the header has not {} names", records.columns));
+                return Err(error.at(Position::Rows { line: 1 }));
             }
             while let Some(record) = reader.record()? {
                 records.add(reader.line(), &record)?;
@@ -252,14 +253,15 @@ impl Records<'_> {
     fn add(&mut self, line: u64, record: &[Field]) -> Result<()> {
         if record.len() != self.places.len() {
             let (fields, columns) = (record.len(), self.places.len());
-            return Err(Error::Input(format!("{fields} fields for {columns} columns (line {line})")));
+            let error = Error::Input(format!("{fields} fields for {columns} columns"));
+            return Err(error.at(Position::Rows { line }));
         }
         let row = self.batch.grow(1);
         for (field, place) in record.iter().zip(&self.places) {
             let Some(text) = field else { continue };
             let column = &self.changed.table.columns[*place];
             let stored = assign::text_as(text, &column.kind).map_err(|misfit| {
-                Error::Input(format!("line {line}: {}", misfit.error(&column.name, &column.kind, "text")))
+                Error::Input(misfit.error(&column.name, &column.kind, "text").to_string()).at(Position::Rows { line })
             })?;
             self.batch.set(row, *place, stored.borrow()).map_err(Error::Relation)?;
         }

@@ -474,8 +474,12 @@ fn refuse_table(create: &CreateTable) -> Result<()> {
         ),
         (create.or_replace, "CREATE OR REPLACE TABLE: DROP TABLE IF EXISTS first"),
         (create.external, "external tables"),
-        (create.like.is_some() || create.clone.is_some(), "CREATE TABLE ... LIKE"),
-        (create.inherits.is_some() || create.partition_of.is_some() || create.partition_by.is_some(), "partitions"),
+        (
+            create.like.is_some() || create.clone.is_some(),
+            "CREATE TABLE ... LIKE: CREATE TABLE ... AS SELECT * FROM it LIMIT 0 has its columns",
+        ),
+        (create.inherits.is_some(), "INHERITS: tables have no parents"),
+        (create.partition_of.is_some() || create.partition_by.is_some(), "partitions"),
         (create.without_rowid || create.strict, "WITHOUT ROWID and STRICT"),
         (create.on_commit.is_some(), "ON COMMIT"),
     ];

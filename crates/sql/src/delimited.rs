@@ -4,7 +4,7 @@
 
 use std::io::BufRead;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Position, Result};
 
 /// Bytes that one record may have.
 const RECORD_BYTES_MAX: usize = 1 << 30;
@@ -237,7 +237,7 @@ fn unescape(field: &str) -> Option<String> {
 }
 
 fn wrong(line: u64, what: &str) -> Error {
-    Error::Input(format!("{what} (line {line})"))
+    Error::Input(what.to_owned()).at(Position::Rows { line })
 }
 
 /// Appends a field.

@@ -85,6 +85,34 @@ pub enum Error {
     Log(log::Error),
     /// Ours. Please report it.
     Bug(String),
+    /// What is wrong, and where in the text that was given.
+    At(Box<Error>, Position),
+}
+
+/// Where in a text something is wrong, from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Position {
+    /// A letter of the statement.
+    Statement {
+        /// Its line.
+        line: u64,
+        /// Its place in the line.
+        column: u64,
+    },
+    /// A line of the rows that came with the statement (COPY).
+    Rows {
+        /// The line.
+        line: u64,
+    },
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Position::Statement { line, column } => write!(f, "line {line}, column {column}"),
+            Position::Rows { line } => write!(f, "line {line}"),
+        }
+    }
 }
 
 /// What has a name that another cannot have beside it.
@@ -109,6 +137,11 @@ pub(crate) fn name_taken(name: &str) -> Error {
 }
 
 impl Error {
+    /// The same error, saying where in the text that was given.
+    pub(crate) fn at(self, position: Position) -> Self {
+        Error::At(Box::new(self), position)
+    }
+
     /// Whether the medium has no room left.
     pub(crate) fn is_full(&self) -> bool {
         match self {
@@ -160,6 +193,7 @@ impl fmt::Display for Error {
             Error::Relation(error) => error.fmt(f),
             Error::Log(error) => error.fmt(f),
             Error::Bug(text) => write!(f, "internal error: {text}: please report it"),
+            Error::At(error, position) => write!(f, "{error} ({position})"),
         }
     }
 }
@@ -194,7 +228,7 @@ impl Error {
 impl From<ParserError> for Error {
     fn from(error: ParserError) -> Self {
         match error {
-            ParserError::TokenizerError(text) | ParserError::ParserError(text) => Error::Sql(sentence(&text)),
+            ParserError::TokenizerError(text) | ParserError::ParserError(text) => unparsed(&text),
             ParserError::RecursionLimitExceeded => Error::Sql("the statement is nested too deeply".into()),
         }
     }
@@ -202,7 +236,7 @@ impl From<ParserError> for Error {
 
 impl From<TokenizerError> for Error {
     fn from(error: TokenizerError) -> Self {
-        Error::Sql(sentence(&error.to_string()))
+        unparsed(&error.to_string())
     }
 }
 
@@ -380,8 +414,14 @@ fn bare(text: &str) -> String {
     text.trim().trim_end_matches('.').to_owned()
 }
 
-fn sentence(text: &str) -> String {
-    decapitated(wording::parse_error(text).trim())
+/// What the parser says, with where it stopped.
+fn unparsed(text: &str) -> Error {
+    let (what, position) = wording::parse_error(text);
+    let error = Error::Sql(decapitated(what.trim()));
+    match position {
+        Some((line, column)) => error.at(Position::Statement { line, column }),
+        None => error,
+    }
 }
 
 /// Lower-cases the first letter of a sentence that begins with an ordinary word.

@@ -167,7 +167,7 @@ pub use dispersed::{
     leave_tables_to_the_other, lost_tables, rows_elsewhere, secrets_of_before,
 };
 pub use engine::{Engine, EngineOptions, LITTLE_BYTES_MIN, MEMORY_BYTES_DEFAULT, Rows};
-pub use error::{Error, Named, Result};
+pub use error::{Error, Named, Position, Result};
 pub use filter::{Comparison, Constant, Test};
 pub use incidents::{Incident, IncidentKind, incidents, next_record as next_incident};
 pub use interrupt::Interrupt;

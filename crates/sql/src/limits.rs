@@ -3,7 +3,7 @@
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Position, Result};
 use crate::grammar::Grammar;
 use crate::statement::Places;
 
@@ -42,8 +42,9 @@ fn refuse_long_chains(tokens: &[TokenWithSpan]) -> Result<()> {
             _ => count += 1,
         }
         if count > OPERATORS_MAX {
-            let line = token.span.start.line;
-            return Err(Error::Sql(format!("more than {OPERATORS_MAX} operators in one expression (line {line})")));
+            let at = token.span.start;
+            let error = Error::Sql(format!("more than {OPERATORS_MAX} operators in one expression"));
+            return Err(error.at(Position::Statement { line: at.line, column: at.column }));
         }
     }
     Ok(())

@@ -31,6 +31,7 @@ impl Error {
                 Cause::Constraint(violation) => of_rule(violation.rule),
                 _ => return None,
             },
+            Error::At(error, _) => return error.sqlstate(),
             _ => return None,
         })
     }

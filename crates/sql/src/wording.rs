@@ -251,16 +251,16 @@ fn parenthesized(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// Where the parser stopped: `(line 1, column 5)`.
-pub(crate) fn parse_error(text: &str) -> String {
+/// What the parser says, and the line and column where it stopped.
+pub(crate) fn parse_error(text: &str) -> (String, Option<(u64, u64)>) {
     let text = text.strip_prefix("sql parser error: ").unwrap_or(text);
     let bare =
         |text: &str| first_line(text).replacen("Expected: ", "expected ", 1).replacen(", found: ", ", found ", 1);
-    let Some((what, place)) = text.rsplit_once(" at Line: ") else { return bare(text) };
-    let Some((line, column)) = place.split_once(", Column: ") else { return bare(text) };
+    let Some((what, place)) = text.rsplit_once(" at Line: ") else { return (bare(text), None) };
+    let Some((line, column)) = place.split_once(", Column: ") else { return (bare(text), None) };
     let column: String = column.chars().take_while(char::is_ascii_digit).collect();
-    let what = bare(what);
-    format!("{what} (line {line}, column {column})")
+    let position = line.parse().ok().zip(column.parse().ok());
+    (bare(what), position)
 }
 
 #[cfg(test)]
@@ -287,7 +287,7 @@ mod tests {
         assert_eq!(plain("Timestamp(µs, \"+00:00\") - Interval(MonthDayNano)"), "timestamp with time zone - interval");
         assert_eq!(
             parse_error("sql parser error: Expected: a, found: b at Line: 1, Column: 4"),
-            "expected a, found b (line 1, column 4)"
+            ("expected a, found b".to_owned(), Some((1, 4)))
         );
     }
 }

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use counterfoil::Error;
 
-use crate::failure::input;
+use crate::failure::on_line;
 
 /// A line of fields (or several lines, where a text in quotes spans them).
 #[derive(Default)]
@@ -107,8 +107,9 @@ impl<R: Read> Records<R> {
             self.check_size(record)?;
             if end.is_none() {
                 if !self.fill()? {
-                    return Err(input(format!("line {begins}: a quote begins here and never ends"))
-                        .advise("close it, or double the quote"));
+                    return Err(
+                        on_line(begins, "a quote begins here and never ends").advise("close it, or double the quote")
+                    );
                 }
                 continue;
             }
@@ -144,8 +145,10 @@ impl<R: Read> Records<R> {
                 self.line += 1;
                 Ok(false)
             }
-            Some(_) => Err(input(format!("line {line}: there is text behind a closing quote"))
-                .advise("double quotes that belong to the text")),
+            Some(_) => {
+                Err(on_line(line, "there is text behind a closing quote")
+                    .advise("double quotes that belong to the text"))
+            }
         }
     }
 
@@ -174,7 +177,7 @@ impl<R: Read> Records<R> {
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(error) => {
                     let line = self.line;
-                    return Err(input(format!("line {line}: the file cannot be read on: {error}"))
+                    return Err(on_line(line, format!("the file cannot be read on: {error}"))
                         .advise("check that it is complete"));
                 }
             }
@@ -190,7 +193,7 @@ impl<R: Read> Records<R> {
         if record.bytes.len() <= RECORD_BYTES_MAX {
             return Ok(());
         }
-        Err(input(format!("line {}: the record has more than {RECORD_BYTES_MAX} bytes", record.line))
+        Err(on_line(record.line, format!("the record has more than {RECORD_BYTES_MAX} bytes"))
             .advise("look for a quote that never ends"))
     }
 }

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read};
 
 use counterfoil::Error;
 
-use crate::failure::input;
+use crate::failure::on_line;
 
 /// A value of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,7 +87,7 @@ impl<R: Read> Lines<R> {
     fn peek(&mut self) -> Result<Option<u8>, Error> {
         let line = self.line;
         let there = self.source.fill_buf().map(|bytes| bytes.first().copied());
-        there.map_err(|error| input(format!("line {line}: the file cannot be read on: {error}")))
+        there.map_err(|error| on_line(line, format!("the file cannot be read on: {error}")))
     }
 
     /// The next letter that is not blank, which is not taken yet.
@@ -103,8 +103,7 @@ impl<R: Read> Lines<R> {
     }
 
     fn wants(&self, what: &str) -> Error {
-        input(format!("line {}: {what} was expected", self.line))
-            .advise("write an array of objects, or one object a line")
+        on_line(self.line, format!("{what} was expected")).advise("write an array of objects, or one object a line")
     }
 
     fn element(&mut self) -> Result<Option<(u64, &str)>, Error> {
@@ -140,7 +139,7 @@ impl<R: Read> Lines<R> {
             self.source.consume(1);
             bytes.push(letter);
             if bytes.len() as u64 > LINE_BYTES_MAX {
-                return Err(input(format!("line {}: an object longer than {LINE_BYTES_MAX} bytes", self.line)));
+                return Err(on_line(self.line, format!("there is an object longer than {LINE_BYTES_MAX} bytes")));
             }
             match letter {
                 _ if escaped => escaped = false,
@@ -155,7 +154,7 @@ impl<R: Read> Lines<R> {
             }
         }
         let lines = memchr::memchr_iter(b'\n', &bytes).count() as u64;
-        self.text = String::from_utf8(bytes).map_err(|_| input(format!("line {}: not UTF-8 text", self.line)))?;
+        self.text = String::from_utf8(bytes).map_err(|_| on_line(self.line, "this is not UTF-8 text"))?;
         Ok(lines)
     }
 
@@ -166,14 +165,14 @@ impl<R: Read> Lines<R> {
             self.line += 1;
             let line = self.line;
             let read = self.source.by_ref().take(LINE_BYTES_MAX + 1).read_until(b'\n', &mut bytes);
-            let read = read.map_err(|error| input(format!("line {line}: the file cannot be read on: {error}")))?;
+            let read = read.map_err(|error| on_line(line, format!("the file cannot be read on: {error}")))?;
             if read == 0 {
                 return Ok(None);
             }
             if read as u64 > LINE_BYTES_MAX {
-                return Err(input(format!("line {line}: longer than {LINE_BYTES_MAX} bytes")));
+                return Err(on_line(line, format!("the line is longer than {LINE_BYTES_MAX} bytes")));
             }
-            self.text = String::from_utf8(bytes).map_err(|_| input(format!("line {line}: not UTF-8 text")))?;
+            self.text = String::from_utf8(bytes).map_err(|_| on_line(line, "this is not UTF-8 text"))?;
             if !self.text.trim().is_empty() {
                 break;
             }

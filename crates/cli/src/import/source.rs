@@ -62,6 +62,7 @@ impl Source {
             [b'P', b'K', 3, 4] | [b'P', b'K', 5, 6] => Packed::Zip,
             _ => Packed::Plain,
         };
+        refuse_what_is_not_packed(path, packed)?;
         let mut source =
             Self { path: path.into(), held, packed, name: String::new(), bytes, read: Arc::new(AtomicU64::new(0)) };
         source.name = source.inner_name()?;
@@ -155,6 +156,29 @@ impl Source {
     fn not_a_zip(&self, error: &zip::result::ZipError) -> Error {
         input(format!("the archive cannot be unpacked: {error}")).at(self.place()).advise("unpack it first")
     }
+}
+
+/// Refuses a file that is called an archive and is none: its bytes would be read as text.
+fn refuse_what_is_not_packed(path: &Path, packed: Packed) -> Result<(), Error> {
+    let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+    let (is_packed, called) = match extension.as_deref() {
+        Some("gz") => (packed == Packed::Gzip, "gzip"),
+        Some("zip") => (packed == Packed::Zip, "zip"),
+        Some("zst") => (false, "zstd"),
+        Some("bz2") => (false, "bzip2"),
+        Some("xz") => (false, "xz"),
+        _ => return Ok(()),
+    };
+    if is_packed {
+        return Ok(());
+    }
+    let (what, advice) = match called {
+        "gzip" | "zip" => {
+            (format!("this is no {called} file, though it is called one"), "call it what it is, or fetch it again")
+        }
+        _ => (format!("not supported: files packed with {called}"), "unpack it first"),
+    };
+    Err(input(what).at(path.display()).advise(advice))
 }
 
 fn all(mut reader: impl Read, path: &Path) -> Result<Vec<u8>, Error> {

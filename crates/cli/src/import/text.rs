@@ -18,7 +18,7 @@ use super::progress::Progress;
 use super::source::Source;
 use super::{BATCH_ROWS, Batches, File};
 use crate::arguments::{Fields, Format};
-use crate::failure::input;
+use crate::failure::{input, on_line};
 
 /// Batches that the parser may be ahead of the table.
 const BATCHES_AHEAD: usize = 3;
@@ -190,7 +190,7 @@ impl Gathering {
         column.push(text).ok_or_else(|| {
             let shown: String = text.chars().take(SHOWN_LETTERS_MAX).collect();
             let more = if shown.len() < text.len() { "…" } else { "" };
-            input(format!("line {line}, column {}: \"{shown}{more}\" is not of type {}", column.name, column.kind))
+            on_line(line, format!("column {}: \"{shown}{more}\" is not of type {}", column.name, column.kind))
                 .advise("correct it, or give the column another type")
         })
     }
@@ -273,7 +273,7 @@ fn gather_json(
         for (name, value) in members(text, line)? {
             let Some(place) = places.get(name.as_ref()).copied() else { continue };
             if std::mem::replace(&mut filled[place], true) {
-                return Err(input(format!("line {line}: {name} is there twice")));
+                return Err(on_line(line, format!("{name} is there twice")));
             }
             match value {
                 Value::Null => gathering.columns[place].push_null(),
@@ -297,7 +297,7 @@ fn gather_json(
 fn members(text: &str, line: u64) -> Result<Vec<(std::borrow::Cow<'_, str>, Value<'_>)>, Error> {
     object(text).map_err(|why| {
         let hint = if text.starts_with('[') { "write one object a line" } else { "correct the line" };
-        input(format!("line {line}: {why}")).advise(hint)
+        on_line(line, why).advise(hint)
     })
 }
 
@@ -315,7 +315,7 @@ fn header(record: &Record, fold: bool) -> Result<Vec<String>, Error> {
         }
     }
     match first_repeated(&names) {
-        Some(name) => Err(input(format!("line 1: column {name} is there twice")).advise("rename one of them")),
+        Some(name) => Err(on_line(1, format!("column {name} is there twice")).advise("rename one of them")),
         None => Ok(names),
     }
 }
@@ -357,17 +357,13 @@ fn check_width(record: &Record, width: usize) -> Result<(), Error> {
     }
     let last = String::from_utf8_lossy(record.field(record.len() - 1).0).into_owned();
     let shown: String = last.chars().take(SHOWN_LETTERS_MAX).collect();
-    Err(input(format!(
-        "line {}: {} fields where {width} are wanted, the last of them \"{shown}\"",
-        record.line,
-        record.len()
-    ))
-    .advise("correct the line"))
+    Err(on_line(record.line, format!("{} fields where {width} are wanted, the last of them \"{shown}\"", record.len()))
+        .advise("correct the line"))
 }
 
 fn utf8(bytes: &[u8], line: u64) -> Result<&str, Error> {
     std::str::from_utf8(bytes).map_err(|_| {
         let shown: String = String::from_utf8_lossy(bytes).chars().take(SHOWN_LETTERS_MAX).collect();
-        input(format!("line {line}: \"{shown}\" is not UTF-8")).advise("convert the file first")
+        on_line(line, format!("\"{shown}\" is not UTF-8")).advise("convert the file first")
     })
 }

@@ -68,7 +68,7 @@ fn rows_of_a_copy_stand_in_the_script() {
     assert_eq!(stage.good(&["sql", "db", "-f", "s.sql", "--no-header"]), "3,2\n");
     let ended = stage.run_with_input(&["db"], "SELECT 1;\nCOPY t FROM STDIN;\n4\tfour\nfive\tfive\n\\.\nSELECT 2;");
     assert_eq!(ended.code, 1);
-    ended.says(&["standard input line 2"]);
+    ended.says(&["standard input line 4"]);
     assert_eq!(stage.ask("SELECT count(*) FROM t"), "3");
 }
 
@@ -121,6 +121,42 @@ fn sql_errors_are_one_line_and_exit_1() {
         stage.refused(&["db", sql], 1, &[]);
     }
     assert_eq!(stage.ask("SELECT count(*) FROM t"), "0");
+}
+
+#[test]
+fn errors_say_where_once_and_what_to_do() {
+    let stage = Stage::with_database();
+    stage.good(&["db", "CREATE TABLE t (a INT)"]);
+    for (sql, error) in [
+        ("SELEC 1", "expected an SQL statement, found SELEC (line 1, column 1): check what stands there"),
+        ("SELECT 'é'; SELEC 1", "expected an SQL statement, found SELEC (line 1, column 13): check what stands there"),
+        ("SELECT 1;\n  SELEC 1", "expected an SQL statement, found SELEC (line 2, column 3): check what stands there"),
+        ("SELECT * FROM nowhere", "table 'nowhere' not found: SHOW TABLES lists what there is"),
+        ("SELECT a / 0 FROM (VALUES (1)) v(a)", "division by zero: divide by NULLIF(..., 0), which gives NULL there"),
+        (
+            "CREATE TABLE t (a INT)",
+            "there is a table, view or index t already: choose another name, or DROP that one first",
+        ),
+        ("CREATE TABLE u (b INT) INHERITS (t)", "not supported: INHERITS: tables have no parents"),
+        (
+            "CREATE TABLE u (LIKE t)",
+            "not supported: CREATE TABLE ... LIKE: CREATE TABLE ... AS SELECT * FROM it LIMIT 0 has its columns",
+        ),
+    ] {
+        assert_eq!(stage.refused(&["db", sql], 1, &[]), format!("error: {error}\n"), "{sql}");
+    }
+    for (script, error) in [
+        ("SELECT 1; SELEC 1;", "found SELEC (standard input line 1, column 11): check what stands there"),
+        ("SELECT 1;\nSELECT *\n  FROM 7;", "(standard input line 3, column 8): check what stands there"),
+        ("SELECT 1;\n\nSELECT * FROM nowhere;", "(standard input line 3): SHOW TABLES lists what there is"),
+        // A row of a COPY has the line of the row.
+        ("SELECT 1;\nCOPY t\nFROM STDIN;\n4\n5\t6\n", "2 fields for 1 columns (standard input line 5)"),
+        ("COPY t FROM STDIN;\n4\nx\n", "a text is not a valid integer (standard input line 3, column a)"),
+    ] {
+        let ended = stage.run_with_input(&["db"], script);
+        assert_eq!(ended.code, 1, "{script}");
+        assert!(ended.err.trim_end().ends_with(error), "{script}: {}", ended.err);
+    }
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn a_bad_line_is_named_and_nothing_stays() {
         };
     let sql = "COPY t (a) FROM STDIN";
     assert_eq!(copy(&mut database, sql, "1\n2\n"), "COPY 2");
-    assert_eq!(copy(&mut database, sql, "3\nx\n"), "error: line 2: a text is not a valid integer (column a)");
+    assert_eq!(copy(&mut database, sql, "3\nx\n"), "error: a text is not a valid integer (column a) (line 2)");
     assert_eq!(copy(&mut database, sql, "3\t4\n"), "error: 2 fields for 1 columns (line 1)");
     assert_eq!(database.ask("SELECT * FROM t ORDER BY a"), "1|d\n2|d");
     let told = |done: &str| {
