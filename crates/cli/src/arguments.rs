@@ -714,6 +714,15 @@ pub fn expand(mut words: Vec<OsString>) -> Vec<OsString> {
     words
 }
 
+/// The command that a word is nearly, if there is one.
+pub fn command_like(word: &str) -> Option<String> {
+    let program = Arguments::command();
+    let names = program.get_subcommands().map(|command| command.get_name().to_owned());
+    let distances = names.map(|name| (strsim::damerau_levenshtein(&name, word), name));
+    // Of short words nearly all are near.
+    distances.filter(|(distance, name)| *distance <= name.len() / 3).min().map(|(_, name)| name)
+}
+
 /// Seconds, with or without a fraction.
 fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "a number of seconds is wanted".to_owned())?;

@@ -74,6 +74,10 @@ fn select_all(database: &Database, table: &str) -> Result<String, Error> {
         table.strip_prefix('"').and_then(|table| table.strip_suffix('"')).map(|name| name.replace("\"\"", "\""));
     let exact = inner.unwrap_or_else(|| table.to_owned());
     let known = database.table_names()?;
+    // What the database says of itself has a schema of its own.
+    if let Some((schema, name)) = table.split_once('.').filter(|_| !known.contains(&exact)) {
+        return Ok(format!("SELECT * FROM {}.{}", quoted(&schema.to_lowercase()), quoted(&name.to_lowercase())));
+    }
     // A view is found by its name in lower case, as SQL finds it.
     let name = if known.contains(&exact) { exact } else { exact.to_lowercase() };
     Ok(format!("SELECT * FROM {}", quoted(&name)))

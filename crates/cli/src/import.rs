@@ -17,7 +17,7 @@ mod progress;
 mod source;
 mod text;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use counterfoil::arrow::array::RecordBatch;
 use counterfoil::{ColumnInfo, Connection, Database, Error, Kind, quoted};
@@ -64,23 +64,20 @@ pub fn run(context: &Context, arguments: &Import) -> Result<()> {
     let files = files.iter().map(|path| File::open(path, arguments.shape.format)).collect::<Result<Vec<_>, _>>()?;
     let database = context.open(&arguments.db)?;
     let name = table_name(&database, &table.to_string_lossy())?;
-    let mut rows = 0;
+    let rows;
     {
         let connection = database.connect()?;
         let mut importing = Importing { database: &database, connection, arguments, name: &name, has_all: false };
         let create = if arguments.create { Some(importing.create_sql(&files)?) } else { None };
-        for (index, file) in files.iter().enumerate() {
-            let create = create.as_deref().filter(|_| index == 0);
-            rows += importing.file(file, create)?;
-        }
+        rows = importing.all(&files, create.as_deref())?;
     }
     closing::close(database)?;
     terminal::done(format_args!("{name}: {}", terminal::counted(rows, "row")));
     Ok(())
 }
 
-/// Brings one file into a table, which is made as `make` says.
-pub fn one(database: &Database, name: &str, path: &Path, shape: &Shape, make: Make<'_>) -> Result<u64> {
+/// Brings files into a table, which is made as `make` says.
+pub fn into(database: &Database, name: &str, paths: &[PathBuf], shape: &Shape, make: Make<'_>) -> Result<()> {
     let types = if let Make::Fitting(types) = make { types.to_vec() } else { Vec::new() };
     let arguments = Import {
         db: String::new(),
@@ -95,14 +92,15 @@ pub fn one(database: &Database, name: &str, path: &Path, shape: &Shape, make: Ma
         quality_field: Vec::new(),
         shape: shape.clone(),
     };
-    let files = [File::open(path, shape.format)?];
+    let files = paths.iter().map(|path| File::open(path, shape.format)).collect::<Result<Vec<_>, _>>()?;
     let has_all = matches!(make, Make::By(_));
     let mut importing = Importing { database, connection: database.connect()?, arguments: &arguments, name, has_all };
     let create = match make {
         Make::By(create) => create.to_owned(),
         Make::Fitting(_) => importing.create_sql(&files)?,
     };
-    importing.file(&files[0], Some(&create))
+    importing.all(&files, Some(&create))?;
+    Ok(())
 }
 
 fn nothing_named() -> Error {
@@ -174,6 +172,15 @@ struct Importing<'a> {
 impl Importing<'_> {
     fn fields(&self) -> &Fields {
         &self.arguments.shape.fields
+    }
+
+    /// Brings files in, one after the other. The first makes the table, if it is to be made.
+    fn all(&mut self, files: &[File], create: Option<&str>) -> Result<u64> {
+        let mut rows = 0;
+        for (index, file) in files.iter().enumerate() {
+            rows += self.file(file, create.filter(|_| index == 0))?;
+        }
+        Ok(rows)
     }
 
     /// CREATE TABLE with types that fit every value of every file.

@@ -16,7 +16,7 @@ pub fn run(context: &Context, arguments: &Salvage) -> Result<()> {
     let folder = &arguments.dir;
     std::fs::create_dir(folder).map_err(|error| Error::host("make the folder", folder.display(), &error))?;
     let mut report = String::new();
-    for note in &salvaged.notes {
+    for note in salvaged.doubts.iter().chain(&salvaged.notes) {
         terminal::warning(note);
         report.push_str(&format!("{note}\n"));
     }
@@ -43,10 +43,16 @@ pub fn run(context: &Context, arguments: &Salvage) -> Result<()> {
         save_records(&records, &folder.join("records"))?;
         report.push_str(&format!("records: {} saved\n", records.len()));
     }
-    report.push_str(if lost { "something is missing: see above\n" } else { "nothing is missing\n" });
+    let verdict = match (lost, salvaged.doubts.is_empty()) {
+        (true, _) => "something is missing",
+        (false, true) => "nothing is missing",
+        // An older copy is whole as far as it goes.
+        (false, false) => "nothing is missing of this image, which may not be the newest",
+    };
+    report.push_str(verdict);
+    report.push_str(if lost { ": see above\n" } else { "\n" });
     let path = folder.join("missing.txt");
     private::write(&path, report)?;
-    let verdict = if lost { "something is missing" } else { "nothing is missing" };
     terminal::done(format_args!("{} saved; {verdict}: see {}", terminal::counted(rows, "row"), path.display()));
     Ok(())
 }

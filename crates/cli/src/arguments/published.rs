@@ -58,9 +58,9 @@ fn scheme(text: &str) -> Result<Scheme, String> {
 pub struct Publish {
     #[command(subcommand)]
     pub action: Option<PublishAction>,
-    /// CSV, JSON lines or Parquet ("-" is standard input)
-    #[arg(required = true)]
-    pub file: Option<PathBuf>,
+    /// CSV, JSON lines or Parquet ("-" is standard input); several are the rows of one table
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
     /// Columns by which readers ask, separated by commas; may be given again for another order
     #[arg(long, value_name = "COLS")]
     pub order_by: Vec<String>,

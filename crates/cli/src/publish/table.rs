@@ -102,23 +102,22 @@ fn make_state(context: &Context, arguments: &Publish, place: &str) -> Result<Dat
     Ok(database)
 }
 
-/// The table's name: as given, else that of the file.
+/// The table's name: as given, else that of the first file.
 fn table_name(arguments: &Publish) -> Result<String> {
     let stem = || {
-        let name = arguments.file.as_ref()?.file_name()?.to_string_lossy().to_lowercase();
+        let name = arguments.files.first()?.file_name()?.to_string_lossy().to_lowercase();
         name.split('.').next().filter(|stem| !stem.is_empty() && *stem != "-").map(str::to_owned)
     };
     let name = arguments.table.clone().or_else(stem);
     Ok(name.ok_or_else(|| misuse("the table has no name").advise("name it with --table"))?)
 }
 
-/// The rows of the file, and what table they are: the one that is published already, or the one that they make.
+/// The rows of the files, and what table they are: the one that is published already, or the one that they make.
 fn read(arguments: &Publish, name: &str, known: Option<&Definition>) -> Result<Read> {
     let scratch = Database::open(Options::memory())?;
     let create = known.map(|definition| publishing::create_sql(name, definition));
-    let file = arguments.file.as_deref().ok_or_else(|| misuse("a file is wanted"))?;
     let make = create.as_deref().map_or(Make::Fitting(&arguments.types), Make::By);
-    import::one(&scratch, name, file, &arguments.shape, make)?;
+    import::into(&scratch, name, &arguments.files, &arguments.shape, make)?;
     let definition = match known {
         Some(definition) => {
             types_are_same(&scratch, definition, &arguments.types)?;

@@ -331,3 +331,13 @@ fn all_of_a_folder_is_brought_in_or_nothing() {
     assert_eq!(stage.good(&["kv", "other", "get", "two"]), "two");
     stage.good(&["verify", "other"]);
 }
+
+#[test]
+fn what_the_database_says_of_itself_is_exported_by_its_name() {
+    let stage = Stage::with_database();
+    stage.good(&["export", "db", "counterfoil.incidents", "incidents.csv"]);
+    assert!(stage.text("incidents.csv").contains("kind"));
+    stage.good(&["db", "CREATE TABLE \"a.b\" (x INT); INSERT INTO \"a.b\" VALUES (7)"]);
+    stage.good(&["export", "db", "a.b", "ab.csv"]);
+    assert_eq!(stage.text("ab.csv"), "x\n7\n");
+}

@@ -289,3 +289,33 @@ fn no_digit_is_lost_where_a_table_is_made() {
     stage.good(&["import", "db", "m", "m.jsonl", "--create"]);
     assert_eq!(stage.ask("SELECT n FROM m ORDER BY n LIMIT 1"), "0.12345678901234567890");
 }
+
+#[test]
+fn a_file_that_is_called_an_archive_and_is_none_is_no_text() {
+    let stage = Stage::with_database();
+    for name in ["t.zip", "t.csv.gz"] {
+        stage.write(name, "a\n1\n");
+        stage.refused(&["import", "db", "t", name, "--create"], 1, &[name, "though it is called one"]);
+    }
+    stage.write("t.csv.zst", b"\x28\xB5\x2F\xFD");
+    stage.refused(&["import", "db", "t", "t.csv.zst", "--create"], 1, &["not supported: files packed with zstd"]);
+    assert_eq!(stage.ask("SELECT count(*) FROM information_schema.tables WHERE table_name = 't'"), "0");
+}
+
+#[test]
+fn what_is_wrong_in_a_file_is_told_by_its_line() {
+    let stage = Stage::with_database();
+    stage.good(&["db", "CREATE TABLE t (a INT, b TEXT)"]);
+    for (name, content, says) in [
+        ("t.csv", "a,b\n1,x\n2\n", "(t.csv line 3)"),
+        ("t.csv", "a,b\n1,x\nz,y\n", "(t.csv line 3)"),
+        ("t.csv", "a,b\n1,\"x\n", "(t.csv line 2)"),
+        ("t.csv", "a,a\n1,1\n", "(t.csv line 1)"),
+        ("t.jsonl", "{\"a\":1}\n{\"a\":\n", "(t.jsonl line 2)"),
+        ("t.json", "[{\"a\":1},\n7]", "(t.json line 2)"),
+    ] {
+        stage.write(name, content);
+        stage.refused(&["import", "db", "t", name], 1, &[says]);
+    }
+    assert_eq!(stage.ask("SELECT count(*) FROM t"), "0");
+}

@@ -469,3 +469,19 @@ fn two_tables_of_one_owner_are_joined() {
     let words = ask(&["site", "theirs"], inner);
     stage.refused(&words.iter().map(String::as_str).collect::<Vec<_>>(), 3, &["another owner's"]);
 }
+
+#[test]
+fn several_files_are_the_rows_of_one_table() {
+    let stage = Stage::new();
+    stage.write("prices.csv", PRICES);
+    stage.write("more.csv", "symbol,day,price\nZAL,2026-01-06,1000000\n");
+    let publish = ["publish", "prices.csv", "more.csv", "--out", "site", "--order-by", "symbol,day"];
+    let owner = stage.good(&publish).trim().to_owned();
+    let told = stage.good(&words("site", &owner, "SELECT count(*), max(price) FROM prices"));
+    assert_eq!(told.lines().nth(1), Some("5,1000000"));
+    // One of them is gone: so are its rows.
+    assert_eq!(stage.good(&["publish", "prices.csv", "--out", "site"]).trim(), owner);
+    let told = stage.good(&words("site", &owner, "SELECT count(*) FROM prices"));
+    assert_eq!(told.lines().nth(1), Some("4"));
+    stage.refused(&["publish", "prices.csv", "absent.csv", "--out", "site"], 1, &["absent.csv"]);
+}

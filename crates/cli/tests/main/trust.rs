@@ -135,7 +135,9 @@ fn an_unattended_device_goes_on_from_an_older_file_and_says_so_until_it_is_accep
     stage.refused(&["counter", "show", "db"], 3, &["not the newest"]);
     stage.refused(&["verify", "db"], 3, &["not the newest"]);
     stage.good(&["salvage", "db", "saved"]);
-    assert!(stage.text("saved/missing.txt").starts_with("this is not the newest image"));
+    let report = stage.text("saved/missing.txt");
+    assert!(report.starts_with("this is not the newest image"), "{report}");
+    assert!(report.ends_with("nothing is missing of this image, which may not be the newest\n"), "{report}");
     assert_eq!(stage.run(&["db", "INSERT INTO t VALUES (0, '')"]).code, 0);
     assert_eq!(stage.run(&["db", "SELECT kind FROM counterfoil.incidents", "--no-header"]).out, "rolled back\n");
     stage.refused(&["verify", "db"], 3, &["counter adopt"]);
