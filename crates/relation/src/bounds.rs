@@ -38,8 +38,9 @@ impl Relations {
         self
     }
 
-    /// The same, with a bound for the memory of an index that is built: entries of so many bytes are sorted at once, where they are more
-    /// than those of eight fresh parts; these are sorted at once in any case. 64 MiB for [`Relations::new`], else none.
+    /// The same, with about so many bytes of entries that are sorted at once while an index is built, where they are more than those of
+    /// eight fresh parts; these are sorted at once in any case. While they are gathered they may take twice as much. 64 MiB for
+    /// [`Relations::new`], else none.
     #[must_use]
     pub fn with_build_bytes(mut self, bytes: usize) -> Self {
         self.shared.build_bytes = bytes;

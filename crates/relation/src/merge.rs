@@ -1,7 +1,7 @@
 //! Merging the runs of an index, a step at a time.
 //!
 //! ```text
-//! fresh --16384 rows--> tier 0 --8 runs--> tier 1 --8 runs--> tier 2 ...
+//! fresh --16384 rows--> tier 0 --8 runs--> tier 1 --8 runs--> tier 2 ...          rows that come many at a time: a run at once
 //!
 //! runs    | tier 1 | tier 0 | tier 0 | ... | tier 0 |   the index, until the merge has ended
 //!                  |<------ a merge of these ------>|

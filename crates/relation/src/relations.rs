@@ -121,6 +121,18 @@ impl Relations {
         Ok(self.shared.access(view, table.id)?.count())
     }
 
+    /// Bytes of a row of a table with its long values, on average.
+    ///
+    /// # Errors
+    /// As [`Relations::count`].
+    pub fn row_bytes(&self, view: &dyn View, table: &Table) -> Result<u64, Error> {
+        let access = self.shared.access(view, table.id)?;
+        let (rows, bytes) = access.parts.iter().fold((0_u64, 0_u64), |(rows, bytes), part| {
+            (rows.saturating_add(part.count), bytes.saturating_add(part.bytes()))
+        });
+        Ok(bytes / rows.max(1))
+    }
+
     /// Reads a whole table in the order of row numbers.
     ///
     /// # Errors

@@ -18,7 +18,7 @@ use crate::run::RunWriter;
 use crate::state::{SharedFresh, UPDATE_HEAD_BYTES};
 use crate::{Error, IndexDef, RowId, Storage, TableId, catalog, few_or_many};
 
-/// Entries sorted in memory while an index is built, in rows of a fresh part.
+/// Entries sorted in memory while an index is built, at least, in rows of a fresh part.
 const BUILD_FRESH_PARTS: usize = 8;
 /// Entries looked at together.
 const PIECE_ENTRIES: usize = few_or_many(16, 4096);
@@ -132,6 +132,7 @@ fn add_run(
     let mut files = shared.take_index(writer, access, index.id)?;
     files.coverage = coverage_now(access);
     files.runs.extend(run);
+    debug_assert!(files.runs.is_sorted_by(|one, next| one.tier >= next.tier), "tiers do not rise");
     catalog::put_index(writer, access.table.id, index.id, &files)
 }
 
@@ -260,8 +261,10 @@ fn sorted_run(
 ) -> Result<(), Error> {
     let access = shared.access_to_write(writer, table)?;
     let count = entries.len() as u64;
-    let (blocks, tier) = (access.blocks(index, writer)?, merge::tier_of(shared, count));
+    let blocks = access.blocks(index, writer)?;
     let files = shared.index_files(writer, &access, index.id)?;
+    // Tiers do not rise from one run to the next: whatever its size, it is merged with those that came just before it.
+    let tier = files.runs.last().map_or(u8::MAX, |last| last.tier).min(merge::tier_of(shared, count));
     let beside = files.group_beside(files.runs.len(), tier);
     drop(files);
     let run = RunWriter::new(blocks, beside, (tier, access.files.renewals), count);

@@ -81,3 +81,27 @@ fn many_rows_that_are_rolled_back_leave_nothing() {
     bench.verify();
     assert_eq!(bench.rows("t").len(), 170);
 }
+
+#[test]
+fn runs_of_many_rows_and_of_few_are_merged_however_they_follow_each_other() {
+    let mut bench = bench();
+    let mut next = 0;
+    let mut rows = |count: i32| {
+        let ids = next..next + count;
+        next += count;
+        ids.map(|id| vec![int(id), text(&format!("name {}", id % 10))]).collect::<Vec<_>>()
+    };
+    for round in 0..40 {
+        // More than eight times as many as become a run, alone, or behind one row that was fresh.
+        bench.insert("t", &rows(450)).unwrap();
+        if round % 3 > 0 {
+            bench.insert("t", &rows(1)).unwrap();
+        }
+        while bench.statement(|relations, writer| relations.maintain(writer)).unwrap() {}
+        let most = indexes(&mut bench).into_iter().map(|(runs, _)| runs).max();
+        assert!(most.is_some_and(|runs| runs < 20), "{most:?} runs after {round}");
+    }
+    bench.verify();
+    bench.reopen();
+    bench.verify();
+}
