@@ -69,14 +69,20 @@ fn is_packed(name: &str) -> bool {
     matches!(extension.as_deref(), Some("gz" | "zip" | "zst" | "bz2" | "xz"))
 }
 
+/// Schemas whose tables are not those of the database.
+const SCHEMAS: [&str; 3] = ["counterfoil", "information_schema", "pg_catalog"];
+
 fn select_all(database: &Database, table: &str) -> Result<String, Error> {
     let inner =
         table.strip_prefix('"').and_then(|table| table.strip_suffix('"')).map(|name| name.replace("\"\"", "\""));
     let exact = inner.unwrap_or_else(|| table.to_owned());
     let known = database.table_names()?;
     // What the database says of itself has a schema of its own.
-    if let Some((schema, name)) = table.split_once('.').filter(|_| !known.contains(&exact)) {
-        return Ok(format!("SELECT * FROM {}.{}", quoted(&schema.to_lowercase()), quoted(&name.to_lowercase())));
+    let of_schema = table.split_once('.').map(|(schema, name)| (schema.to_lowercase(), name.to_lowercase()));
+    if let Some((schema, name)) = of_schema.filter(|(schema, _)| SCHEMAS.contains(&schema.as_str()))
+        && !known.contains(&exact)
+    {
+        return Ok(format!("SELECT * FROM {}.{}", quoted(&schema), quoted(&name)));
     }
     // A view is found by its name in lower case, as SQL finds it.
     let name = if known.contains(&exact) { exact } else { exact.to_lowercase() };

@@ -41,7 +41,7 @@ enum Input {
 pub fn run(context: &Context, arguments: Sql, order: &Order) -> Result<()> {
     let style = Style::for_standard_output(arguments.shape.format, &arguments.shape.fields)?;
     let options = context.options(&arguments.db)?.read_only(arguments.read_only);
-    let database = counterfoil::Database::open(options).map_err(|error| mistyped(&arguments.db).unwrap_or(error))?;
+    let database = counterfoil::Database::open(options).map_err(|error| mistyped(&arguments.db, error))?;
     let inputs = inputs(&arguments, order);
     if inputs.is_empty() && io::stdin().is_terminal() {
         return shell::run(&database, style);
@@ -66,13 +66,15 @@ pub fn run(context: &Context, arguments: Sql, order: &Order) -> Result<()> {
 }
 
 /// What to say of a database that is not there, where a command is called nearly so.
-fn mistyped(db: &str) -> Option<counterfoil::Error> {
-    if Path::new(db).symlink_metadata().is_ok() {
-        return None;
+fn mistyped(db: &str, error: counterfoil::Error) -> counterfoil::Error {
+    match arguments::command_like(db) {
+        Some(meant) if error.kind() == Kind::NotFound => {
+            counterfoil::Error::new(Kind::NotFound, "there is no such database")
+                .at(db)
+                .advise(format!("`counterfoil {meant}` may be meant, or make it with `counterfoil init`"))
+        }
+        _ => error,
     }
-    let meant = arguments::command_like(db)?;
-    let error = counterfoil::Error::new(Kind::NotFound, "there is no such command, and no such database").at(db);
-    Some(error.advise(format!("`counterfoil {meant}` may be meant")))
 }
 
 /// What is to be run, in the order of the command line; standard input if nothing is named.

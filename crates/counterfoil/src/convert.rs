@@ -136,10 +136,14 @@ impl From<sql::Error> for Error {
             sql::Error::Relation(inner) => return Error::from(inner.clone()).with_state(error.sqlstate()),
             sql::Error::Log(error) => return error.clone().into(),
             sql::Error::At(error, position) => {
-                let told = Error::from((**error).clone()).at_position(Position::from(*position));
+                let told = Error::from((**error).clone());
                 return match position {
-                    sql::Position::Statement { .. } => told.advise("check what stands there"),
-                    sql::Position::Rows { .. } => told,
+                    sql::Position::Statement { line, column } => {
+                        let position = Position { line: *line, column: Some(*column) };
+                        told.at_position(position).advise("check what stands there")
+                    }
+                    sql::Position::Rows { line } => told.at_position(Position::of_line(*line)),
+                    sql::Position::File { name, line } => told.at(name).at_position(Position::of_line(*line)),
                 };
             }
             _ => Kind::Bug,
@@ -167,15 +171,6 @@ fn advice(error: &sql::Error) -> Option<&'static str> {
         sql::Error::ZeroInText => "keep bytes in BYTEA",
         _ => return None,
     })
-}
-
-impl From<sql::Position> for Position {
-    fn from(position: sql::Position) -> Self {
-        match position {
-            sql::Position::Statement { line, column } => Position { line, column: Some(column) },
-            sql::Position::Rows { line } => Position::of_line(line),
-        }
-    }
 }
 
 /// Back through the SQL floor: what opening the writer answers there, and what asks for published tables.

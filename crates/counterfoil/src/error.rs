@@ -321,7 +321,7 @@ impl fmt::Display for Error {
         if let Some(location) = self.location() {
             // What says which column it was, as the floors below do, says that with the rest of where it was.
             let (what, inner) = match line.strip_suffix(')').and_then(|line| line.rsplit_once(" (")) {
-                Some((what, inner)) if !inner.contains(')') => (what, format!(", {inner}")),
+                Some((what, inner)) if inner.starts_with("column ") => (what, format!(", {inner}")),
                 _ => (&*line, String::new()),
             };
             line = format!("{what} ({location}{inner})");
@@ -392,6 +392,8 @@ mod tests {
         let error = Error::new(Kind::Sql, "no number (column a)").advise("look");
         assert_eq!(error.to_string(), "no number (column a): look");
         assert_eq!(error.at("x.csv").to_string(), "no number (x.csv, column a): look");
+        let error = Error::new(Kind::Sql, "no column a (there are b)").at("x.sql");
+        assert_eq!(error.to_string(), "no column a (there are b) (x.sql)");
     }
 
     #[test]

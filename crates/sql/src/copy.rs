@@ -134,7 +134,7 @@ impl Session {
             }
             (false, Some(file)) => {
                 let input = File::open(file).map_err(|error| cannot("read", file, &error))?;
-                self.copy_in_form(source, form, &mut BufReader::new(input))
+                self.copy_in_form(source, form, &mut BufReader::new(input)).map_err(|error| error.in_file(file))
             }
             (false, None) if !values.is_empty() => self.copy_values(source, values),
             (false, None) => Err(Error::Misuse("COPY ... FROM STDIN: give the rows with copy_in".into())),

@@ -90,7 +90,7 @@ pub enum Error {
 }
 
 /// Where in a text something is wrong, from 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Position {
     /// A letter of the statement.
     Statement {
@@ -104,6 +104,13 @@ pub enum Position {
         /// The line.
         line: u64,
     },
+    /// A line of a file of the host that the statement names.
+    File {
+        /// Its name.
+        name: String,
+        /// The line.
+        line: u64,
+    },
 }
 
 impl fmt::Display for Position {
@@ -111,6 +118,7 @@ impl fmt::Display for Position {
         match self {
             Position::Statement { line, column } => write!(f, "line {line}, column {column}"),
             Position::Rows { line } => write!(f, "line {line}"),
+            Position::File { name, line } => write!(f, "{name} line {line}"),
         }
     }
 }
@@ -140,6 +148,14 @@ impl Error {
     /// The same error, saying where in the text that was given.
     pub(crate) fn at(self, position: Position) -> Self {
         Error::At(Box::new(self), position)
+    }
+
+    /// The same error, where rows are those of a file.
+    pub(crate) fn in_file(self, name: &str) -> Self {
+        match self {
+            Error::At(error, Position::Rows { line }) => error.at(Position::File { name: name.to_owned(), line }),
+            other => other,
+        }
     }
 
     /// Whether the medium has no room left.

@@ -27,8 +27,10 @@ use crate::running::Hold;
 use crate::scan::{INLINE_ROWS_MAX, Target};
 use crate::steps::{Step, Steps};
 
-/// Rows of the root that a thread reads at a time, at most: a few milliseconds, in which it is worth while to wake it.
-const PIECE_ROWS: usize = 4096;
+/// Rows of the root that a thread reads at a time, at most: a few milliseconds, in which it is worth while to wake it. And about how many
+/// bytes they have, at most.
+const PIECE_ROWS: u64 = 4096;
+const PIECE_BYTES: u64 = 1 << 20;
 
 /// A column of one of the tables of a tree of joins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -105,12 +107,21 @@ impl JoinedScan {
             _named: named,
         };
         let is_soon_done = self.ids.len() as u64 <= INLINE_ROWS_MAX;
+        let step_rows = step_rows.max(1);
         if threads > 1 && !is_soon_done && self.limit.is_none() {
-            return reading.on_threads((step_rows.clamp(1, PIECE_ROWS), threads), hold, metrics);
+            return reading.on_threads((step_rows.min(self.piece_rows()), threads), hold, metrics);
         }
-        let (rows_left, step_rows) = (self.limit.unwrap_or(usize::MAX), step_rows.max(1));
+        let rows_left = self.limit.unwrap_or(usize::MAX);
         let work = Work { reading, next: 0, rows_left, step_rows };
         Steps::stream(work, hold, is_soon_done, metrics, self.schema.clone())
+    }
+
+    /// Rows that are worth while for a thread, and not too much of its memory.
+    fn piece_rows(&self) -> usize {
+        let Target { relations, snapshot, table } = &self.target;
+        // Where that cannot be told, reading will not go better.
+        let row_bytes = relations.row_bytes(snapshot, table).unwrap_or(PIECE_BYTES).max(1);
+        (PIECE_BYTES / row_bytes).clamp(1, PIECE_ROWS) as usize
     }
 
     /// For each leaf the columns whose values are needed: those shown and those tested.

@@ -340,4 +340,10 @@ fn what_the_database_says_of_itself_is_exported_by_its_name() {
     stage.good(&["db", "CREATE TABLE \"a.b\" (x INT); INSERT INTO \"a.b\" VALUES (7)"]);
     stage.good(&["export", "db", "a.b", "ab.csv"]);
     assert_eq!(stage.text("ab.csv"), "x\n7\n");
+    // A view whose name has a dot is found by it.
+    stage.good(&["db", "CREATE VIEW \"v.w\" AS SELECT 8 AS y"]);
+    for name in ["\"v.w\"", "v.w"] {
+        stage.good(&["export", "db", name, "vw.csv"]);
+        assert_eq!(stage.text("vw.csv"), "y\n8\n");
+    }
 }

@@ -56,8 +56,8 @@ fn every_command_has_help() {
 #[test]
 fn a_mistyped_command_is_not_taken_for_a_database_without_a_word() {
     let stage = Stage::with_database();
-    let told = stage.refused(&["verfy", "db"], 1, &["no such command, and no such database (verfy)"]);
-    assert!(told.ends_with(": `counterfoil verify` may be meant\n"), "{told}");
+    let told = stage.refused(&["verfy", "db"], 1, &["there is no such database (verfy): "]);
+    assert!(told.ends_with(": `counterfoil verify` may be meant, or make it with `counterfoil init`\n"), "{told}");
     stage.refused(&["imprt", "db"], 1, &["`counterfoil import` may be meant"]);
     // What is near to no command, or is there, is a database.
     stage.refused(&["frob", "SELECT 1"], 1, &["no such database (frob): make it with `counterfoil init`"]);

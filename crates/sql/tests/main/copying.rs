@@ -42,6 +42,12 @@ fn a_bad_line_is_named_and_nothing_stays() {
     assert_eq!(copy(&mut database, sql, "3\nx\n"), "error: a text is not a valid integer (column a) (line 2)");
     assert_eq!(copy(&mut database, sql, "3\t4\n"), "error: 2 fields for 1 columns (line 1)");
     assert_eq!(database.ask("SELECT * FROM t ORDER BY a"), "1|d\n2|d");
+    // A file that the statement names has its own lines.
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "3\nx\n").unwrap();
+    let name = file.path().display();
+    let expected = format!("error: a text is not a valid integer (column a) ({name} line 2)");
+    assert_eq!(database.ask(&format!("COPY t (a) FROM '{name}'")), expected);
     let told = |done: &str| {
         format!("error: the file cannot be {done}: no such file or directory (/nowhere/x): check the name")
     };
