@@ -57,19 +57,18 @@ pub(crate) fn insert(
     // As many rows as become a run by themselves do not go through the tree of a fresh part.
     let in_bulk = !cfg!(feature = "small") && batch.count() >= shared.fresh_rows;
     if in_bulk {
-        let fresh = |one: &Incoming| one.fresh.clone();
-        for (index, fresh) in access.table.indexes.iter().zip(incoming.iter().map(fresh)) {
-            settle::empty_fresh(shared, writer, table.id, index, &fresh)?;
+        for (index, one) in access.table.indexes.iter().zip(&incoming) {
+            settle::empty_fresh(shared, writer, (table.id, index), &one.fresh)?;
         }
     }
     append(writer, &access, &stored)?;
     // They are in the log, and not needed beside their entries.
     drop(stored);
     identity::raise(writer, &access.table, batch)?;
-    let indexes = access.table.clone();
+    let defined = access.table.clone();
     // What follows works with the table as it is then, and may need the memory.
     drop(access);
-    for (index, one) in indexes.indexes.iter().zip(incoming) {
+    for (index, one) in defined.indexes.iter().zip(incoming) {
         match in_bulk {
             true => settle::add_in_bulk(shared, writer, (table.id, index), (&one.keys, first))?,
             false => one.fresh.add_inserted(&one.keys, first),

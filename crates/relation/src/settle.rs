@@ -131,8 +131,10 @@ fn add_run(
     let run = run.finish(writer)?;
     let mut files = shared.take_index(writer, access, index.id)?;
     files.coverage = coverage_now(access);
+    if let (Some(before), Some(run)) = (files.runs.last(), &run) {
+        assert!(run.tier <= before.tier, "tiers do not rise");
+    }
     files.runs.extend(run);
-    debug_assert!(files.runs.is_sorted_by(|one, next| one.tier >= next.tier), "tiers do not rise");
     catalog::put_index(writer, access.table.id, index.id, &files)
 }
 
@@ -205,11 +207,11 @@ pub(crate) fn build(shared: &Shared, writer: &mut dyn Storage, table: TableId, i
     let parts = access.key_parts(index)?;
     let wanted = Wanted::only(parts.columns());
     let mut built = Building { shared, table, index, entries: Gathered::default() };
-    let run_entries = shared.fresh_rows.saturating_mul(BUILD_FRESH_PARTS);
+    let piece_entries = PIECE_ENTRIES.min(built.entries_least());
     for part in 0..access.parts.len() {
         let mut position = 0;
         while position < access.parts[part].count {
-            let count = (access.parts[part].count - position).min(PIECE_ENTRIES.min(run_entries) as u64) as usize;
+            let count = (access.parts[part].count - position).min(piece_entries as u64) as usize;
             let block = access.read(writer, part, position, count, &wanted)?;
             let keys = Keys::of_parts(&block.rows, &parts).map_err(access.named())?;
             for row in block.visible_rows() {
@@ -235,10 +237,15 @@ struct Building<'a> {
 }
 
 impl Building<'_> {
+    /// Entries that a run is made of at least.
+    fn entries_least(&self) -> usize {
+        self.shared.fresh_rows.saturating_mul(BUILD_FRESH_PARTS)
+    }
+
     /// Whether what was gathered is as much as a run is made of: the fewer there are, the fewer are merged.
     fn is_full(&self) -> bool {
-        let enough = self.shared.fresh_rows.saturating_mul(BUILD_FRESH_PARTS);
-        let is_enough = self.entries.len() >= enough && self.entries.memory_bytes() >= self.shared.build_bytes;
+        let is_enough =
+            self.entries.len() >= self.entries_least() && self.entries.memory_bytes() >= self.shared.build_bytes;
         is_enough || self.entries.is_full()
     }
 
@@ -299,8 +306,7 @@ pub(crate) fn add_in_bulk(
 pub(crate) fn empty_fresh(
     shared: &Shared,
     writer: &mut dyn Storage,
-    table: TableId,
-    index: &IndexDef,
+    (table, index): (TableId, &IndexDef),
     fresh: &SharedFresh,
 ) -> Result<(), Error> {
     if fresh.count() == 0 { Ok(()) } else { flush(shared, writer, table, index) }
