@@ -75,17 +75,19 @@ const SCHEMAS: [&str; 3] = ["counterfoil", "information_schema", "pg_catalog"];
 fn select_all(database: &Database, table: &str) -> Result<String, Error> {
     let inner =
         table.strip_prefix('"').and_then(|table| table.strip_suffix('"')).map(|name| name.replace("\"\"", "\""));
-    let exact = inner.unwrap_or_else(|| table.to_owned());
     let known = database.table_names()?;
+    let is_known = |name: &str| known.iter().any(|known| known == name);
+    let own = table.strip_prefix("public.").filter(|_| !is_known(table)).unwrap_or(table);
+    let exact = inner.unwrap_or_else(|| own.to_owned());
     // What the database says of itself has a schema of its own.
     let of_schema = table.split_once('.').map(|(schema, name)| (schema.to_lowercase(), name.to_lowercase()));
     if let Some((schema, name)) = of_schema.filter(|(schema, _)| SCHEMAS.contains(&schema.as_str()))
-        && !known.contains(&exact)
+        && !is_known(&exact)
     {
         return Ok(format!("SELECT * FROM {}.{}", quoted(&schema), quoted(&name)));
     }
     // A view is found by its name in lower case, as SQL finds it.
-    let name = if known.contains(&exact) { exact } else { exact.to_lowercase() };
+    let name = if is_known(&exact) { exact } else { exact.to_lowercase() };
     Ok(format!("SELECT * FROM {}", quoted(&name)))
 }
 

@@ -163,7 +163,6 @@ fn advice(error: &sql::Error) -> Option<&'static str> {
         sql::Error::NoTable(text) if !says_it(text) => "SHOW TABLES lists what there is",
         sql::Error::NoColumn(text) if !says_it(text) => "DESCRIBE lists the columns of a table",
         sql::Error::NoCursor(text) if !says_it(text) => "DECLARE it first",
-        sql::Error::NotSupported(text) if !says_it(text) => "docs/sql.md says what is",
         sql::Error::Taken(sql::Named::Table, text) if !says_it(text) => "choose another name, or DROP that one first",
         sql::Error::DivisionByZero => "divide by NULLIF(..., 0), which gives NULL there",
         sql::Error::OutOfRange => "CAST it to a larger type first",

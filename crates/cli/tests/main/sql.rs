@@ -137,6 +137,7 @@ fn errors_say_where_once_and_what_to_do() {
             "CREATE TABLE t (a INT)",
             "there is a table, view or index t already: choose another name, or DROP that one first",
         ),
+        ("LISTEN x", "not supported: LISTEN"),
         ("CREATE TABLE u (b INT) INHERITS (t)", "not supported: INHERITS: tables have no parents"),
         (
             "CREATE TABLE u (LIKE t)",
