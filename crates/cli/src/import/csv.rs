@@ -263,9 +263,9 @@ mod tests {
     #[test]
     fn what_never_ends_names_its_line() {
         let error = records(b"a\nb,\"c\nd").expect_err("no closing quote");
-        assert!(error.starts_with("line 2: a quote begins here and never ends"), "{error}");
+        assert!(error.starts_with("a quote begins here and never ends (line 2)"), "{error}");
         let error = records(b"a\n\"b\"c\n").expect_err("text behind the quote");
-        assert!(error.starts_with("line 2: there is text behind a closing quote"), "{error}");
+        assert!(error.starts_with("there is text behind a closing quote (line 2)"), "{error}");
     }
 
     #[test]

@@ -363,13 +363,13 @@ mod tests {
         assert_eq!(read_all("\u{feff}{\"a\":1}\n\n{}\n"), all(&[(1, "{\"a\":1}"), (3, "{}")]));
         assert_eq!(read_all("\n\n{}\n[1]"), all(&[(3, "{}"), (4, "[1]")]));
         for (text, says) in [
-            ("[1]", "line 1: an object"),
-            ("[\n{}", "line 2: a comma"),
-            ("[{},\n]", "line 2: an object"),
-            ("[{\n", "line 1: a closing brace"),
-            ("[{}] x", "line 1: nothing behind"),
-            ("[{}{}]", "line 1: a comma"),
-            ("[", "line 1: an object"),
+            ("[1]", "an object was expected (line 1)"),
+            ("[\n{}", "a comma or a closing bracket was expected (line 2)"),
+            ("[{},\n]", "an object was expected (line 2)"),
+            ("[{\n", "a closing brace was expected (line 1)"),
+            ("[{}] x", "nothing behind the array was expected (line 1)"),
+            ("[{}{}]", "a comma or a closing bracket was expected (line 1)"),
+            ("[", "an object was expected (line 1)"),
         ] {
             let told = read_all(text);
             assert!(told.as_ref().is_err_and(|told| told.starts_with(says)), "{text}: {told:?}");
