@@ -73,11 +73,10 @@ fn is_packed(name: &str) -> bool {
 const SCHEMAS: [&str; 3] = ["counterfoil", "information_schema", "pg_catalog"];
 
 fn select_all(database: &Database, table: &str) -> Result<String, Error> {
-    let inner =
-        table.strip_prefix('"').and_then(|table| table.strip_suffix('"')).map(|name| name.replace("\"\"", "\""));
     let known = database.table_names()?;
     let is_known = |name: &str| known.iter().any(|known| known == name);
     let own = table.strip_prefix("public.").filter(|_| !is_known(table)).unwrap_or(table);
+    let inner = own.strip_prefix('"').and_then(|name| name.strip_suffix('"')).map(|name| name.replace("\"\"", "\""));
     let exact = inner.unwrap_or_else(|| own.to_owned());
     // What the database says of itself has a schema of its own.
     let of_schema = table.split_once('.').map(|(schema, name)| (schema.to_lowercase(), name.to_lowercase()));

@@ -339,10 +339,12 @@ fn what_the_database_says_of_itself_is_exported_by_its_name() {
     assert!(stage.text("incidents.csv").contains("kind"));
     stage.good(&["db", "CREATE TABLE \"a.b\" (x INT); INSERT INTO \"a.b\" VALUES (7)"]);
     stage.good(&["export", "db", "a.b", "ab.csv"]);
-    stage.good(&["db", "CREATE TABLE own (z INT)"]);
-    stage.good(&["export", "db", "public.own", "own.csv"]);
-    assert_eq!(stage.text("own.csv"), "z\n");
     assert_eq!(stage.text("ab.csv"), "x\n7\n");
+    stage.good(&["db", "CREATE TABLE own (z INT); CREATE TABLE \"Own\" (y INT)"]);
+    stage.good(&["export", "db", "public.own", "lower.csv"]);
+    assert_eq!(stage.text("lower.csv"), "z\n");
+    stage.good(&["export", "db", "public.\"Own\"", "upper.csv"]);
+    assert_eq!(stage.text("upper.csv"), "y\n");
     // A view whose name has a dot is found by it.
     stage.good(&["db", "CREATE VIEW \"v.w\" AS SELECT 8 AS y"]);
     for name in ["\"v.w\"", "v.w"] {
